@@ -47,10 +47,10 @@ let package = Package(
 
         // HTTP on the event loop: libcurl's declarations, and a client that loads libcurl when it is needed.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop", "PlaceAddress"]),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "EventLoop", "RemoteAddress"]),
 
         // The kinds of remotes and the rules of their addresses: for the service, backends, and where users type one.
-        .target(name: "PlaceAddress"),
+        .target(name: "RemoteAddress"),
 
         // XML, for the answers of WebDAV servers.
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
@@ -82,7 +82,7 @@ let package = Package(
         // One target for each kind of remote, what several need, blobs for those that store files, and the list.
         .target(
             name: "BackendSupport",
-            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "PlaceAddress"],
+            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "RemoteAddress"],
             path: "Sources/Backends/Support"),
         .target(
             name: "Blobs",
@@ -92,24 +92,24 @@ let package = Package(
             ],
             path: "Sources/Backends/Blobs"),
         .target(
-            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files", "PlaceAddress"],
+            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files", "RemoteAddress"],
             path: "Sources/Backends/Folder"),
         .target(
             name: "WebDAV",
             dependencies: [
-                "Blobs", "BackendSupport", "Replication", "HTTPClient", "CExpat", "PlaceAddress",
+                "Blobs", "BackendSupport", "Replication", "HTTPClient", "CExpat", "RemoteAddress",
             ],
             path: "Sources/Backends/WebDAV"),
         .target(
             name: "Etcd",
             dependencies: [
                 "Blobs", "BackendSupport", "Sealing", "Replication", "PropertyList", "PropertyListFiles", "HTTPClient",
-                "PlaceAddress", "PlainText",
+                "RemoteAddress", "PlainText",
             ],
             path: "Sources/Backends/Etcd"),
         .target(
             name: "SyncBackends",
-            dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication", "PlaceAddress"]),
+            dependencies: ["BackendSupport", "Folder", "WebDAV", "Etcd", "Replication", "RemoteAddress"]),
 
         // What both ends of the bus share: names, and values as variants.
         .target(name: "StoreBus", dependencies: ["SDBus", "PropertyList", "PlainText"]),
@@ -125,7 +125,7 @@ let package = Package(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
-                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "PlaceAddress", "PlainText",
+                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "RemoteAddress", "PlainText",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.
@@ -157,7 +157,7 @@ let package = Package(
             name: "ControlCommands",
             dependencies: [
                 "UbiquitousStore", "DefaultsDomains", "ManagedDefaults", "StoreBus", "SDBus", "PropertyList",
-                "PropertyListFiles", "AppManifest", "Files", "PlaceAddress", "PlainText",
+                "PropertyListFiles", "AppManifest", "Files", "RemoteAddress", "PlainText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),
@@ -194,7 +194,7 @@ let package = Package(
 
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlainTextTests", dependencies: ["PlainText", "SeededRandom"]),
-        .testTarget(name: "PlaceAddressTests", dependencies: ["PlaceAddress"]),
+        .testTarget(name: "RemoteAddressTests", dependencies: ["RemoteAddress"]),
         // Compares the layers of ARCHITECTURE.md with the sources.
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
@@ -216,7 +216,7 @@ let package = Package(
             dependencies: [
                 "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Sealing", "Folder",
                 "WebDAV", "Etcd", "HTTPClient", "EventLoop", "ServerTesting",
-                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "PlaceAddress",
+                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "RemoteAddress",
             ]),
         // Devices, or bare clients, that write to a cluster of etcd without a pause; for the benchmarks.
         .executableTarget(
@@ -344,7 +344,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .target(
             name: "PanelModel",
             dependencies: [
-                "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "PlaceAddress", "PropertyListFiles",
+                "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "RemoteAddress", "PropertyListFiles",
                 "PropertyList", "SDBus", "EventLoop", "RecoveryWordList",
             ],
             path: "Sources/Desktop/PanelModel"),

@@ -4,7 +4,7 @@
 //
 //     @Test(arguments: BackendConformance.cases)
 //     func conforms(to conformance: BackendConformance) async throws {
-//         try await conformance.run(on: BackendPlace { MyBackend(server) })
+//         try await conformance.run(on: EmptyRemote { MyBackend(server) })
 //     }
 //
 // C1 to C5 are defined at the head of RemoteBackend.swift.
@@ -15,11 +15,11 @@ internal import Replication
 public struct BackendConformance: Sendable, CustomStringConvertible {
     /// What the case requires, as a sentence.
     public let description: String
-    private let body: @Sendable (BackendPlace) async throws -> Void
+    private let body: @Sendable (EmptyRemote) async throws -> Void
 
     /// Runs the case on an empty remote that nothing else uses.
     /// - Throws: a ``Failure`` if the backend does not pass it, or what the backend throws.
-    public func run(on place: BackendPlace) async throws { try await body(place) }
+    public func run(on place: EmptyRemote) async throws { try await body(place) }
 
     /// A failed case.
     public struct Failure: Error, CustomStringConvertible {
@@ -27,7 +27,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
         public let description: String
     }
 
-    init(_ description: String, _ body: @escaping @Sendable (BackendPlace) async throws -> Void) {
+    init(_ description: String, _ body: @escaping @Sendable (EmptyRemote) async throws -> Void) {
         (self.description, self.body) = (description, body)
     }
 
@@ -59,7 +59,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     static let store = "org.example.Notes"
 
     /// Makes devices that have signed in. The first has created the account.
-    public static func devices(_ count: Int, _ place: BackendPlace) async throws -> [BackendDevice] {
+    public static func devices(_ count: Int, _ place: EmptyRemote) async throws -> [BackendDevice] {
         var devices: [BackendDevice] = []
         for number in 0..<count {
             let device = BackendDevice("\(number)", seed: UInt64(number + 1), backend: try place.makeBackend())
@@ -82,7 +82,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     }
 
     /// Makes two devices that have signed in.
-    static func pair(_ place: BackendPlace) async throws -> (BackendDevice, BackendDevice) {
+    static func pair(_ place: EmptyRemote) async throws -> (BackendDevice, BackendDevice) {
         let devices = try await devices(2, place)
         return (devices[0], devices[1])
     }

@@ -114,12 +114,12 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
     }
 
     /// Makes a remote in a storage.
-    public static func place(_ storage: MemoryStorage) -> BackendPlace { place(storage, .none) }
+    public static func place(_ storage: MemoryStorage) -> EmptyRemote { place(storage, .none) }
 
     /// Makes a remote in a storage, for an account that may be encrypted.
-    package static func place(_ storage: MemoryStorage, _ protection: Protection) -> BackendPlace {
+    package static func place(_ storage: MemoryStorage, _ protection: Protection) -> EmptyRemote {
         let dice = Dice(seed: 5)
-        return BackendPlace {
+        return EmptyRemote {
             BlobBackend(
                 storage: storage, environment: Environment(time: { 1_700_000_000_000_000 }, random: { dice.roll() }),
                 protection: protection)

@@ -104,11 +104,11 @@ public final class MemoryStorage: BlobStorage {
     // MARK: BlobStorage
 
     /// Traits without delays or reports of changes.
-    public var traits: BackendTraits { BackendTraits(coalescing: .zero, tellsOfChanges: false) }
+    public var traits: BackendTraits { BackendTraits(coalescing: .zero, givesHints: false) }
 
     /// Checks nothing, because the storage always exists.
     @discardableResult
-    public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+    public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         if try note(.check, "") == .replyLost { throw Self.noAnswer }
         return []
     }

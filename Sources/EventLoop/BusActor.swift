@@ -33,8 +33,8 @@ public actor BusActor {
 
     /// Runs `body` at once, isolated to this actor, with an argument that a C library lends to a callback.
     ///
-    /// - Parameter body: a function, where calls are many: what a closure captures is allocated, and each closure that is
-    ///   isolated asks the runtime once more whether it runs where it belongs.
+    /// - Parameter body: a function rather than a closure, if there are many calls: a closure's captures are allocated,
+    ///   and each isolated closure makes the runtime check again whether it runs on the right executor.
     /// - Throws: what `body` throws.
     @inlinable
     @inline(__always)

@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// The names of what is in a directory.
+/// Lists directories.
 package enum DirectoryListing {
-    /// All names but `.` and `..`, in no order; none where the directory can't be read.
+    /// Returns all names except `.` and `..`, in no order; none if the directory can't be read.
     package static func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else { return [] }
         defer { closedir(stream) }

@@ -10,10 +10,10 @@ package struct SystemError: Error, Equatable, CustomStringConvertible {
     /// Makes an error from an errno.
     package init(_ number: Int32) { self.number = number }
 
-    /// The error of the call that has just failed.
+    /// Makes an error from the `errno` of the call that has just failed.
     package init() { number = errno }
 
-    /// The C library's text for it.
+    /// The C library's text for the errno.
     package var description: String { String(cString: strerror(number)) }
 }
 
@@ -36,7 +36,7 @@ package enum Files {
     }
 
     /// Reads a small file; symbolic links are not followed.
-    /// - Returns: `nil` if it is missing, unreadable or larger.
+    /// - Returns: `nil` if it is missing, unreadable, or larger than `limit` bytes.
     package static func text(of path: String, atMost limit: Int) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -87,7 +87,7 @@ package enum Files {
         _ = try check { fsync(descriptor) }
     }
 
-    /// Repeats a call that signals interrupt; not for ever, because a filesystem of a user may always answer so.
+    /// Repeats a call while signals interrupt it, 1000 times at most, because a user's filesystem may always answer so.
     package static func check<Result: FixedWidthInteger>(_ body: () -> Result) throws(SystemError) -> Result {
         var attempts = 0
         while true {

@@ -4,13 +4,13 @@ internal import Glibc
 
 /// Standard input, output and error.
 public enum StandardStreams {
-    /// Occupies those that the process was started without, so that no socket or file gets their numbers.
+    /// Occupies the streams that the process was started without, so that no socket or file gets their numbers.
     ///
     /// Reading from them and writing to them fail as before. Call this before anything is opened.
     public static func occupy() {
         for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest number that is free is this one.
+            // open() takes the lowest free number, which is this one.
             _ = open("/dev/null", mode)
         }
     }

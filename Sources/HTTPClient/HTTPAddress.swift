@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import EventLoop
-internal import PlaceAddress
+internal import RemoteAddress
 
 /// The address of a resource on a server.
 public struct HTTPAddress: Hashable, Sendable {
@@ -77,7 +77,7 @@ public struct HTTPAddress: Hashable, Sendable {
     var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 
     /// Whether the traffic never leaves this machine.
-    public var isLoopback: Bool { PlaceAddress.isLoopback(host) }
+    public var isLoopback: Bool { RemoteAddress.isLoopback(host) }
 
     func hasSameOrigin(as other: HTTPAddress) -> Bool {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)

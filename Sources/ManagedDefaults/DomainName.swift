@@ -2,7 +2,7 @@
 
 /// The rules for names of defaults domains.
 package enum DomainName {
-    /// Why a string can't name a domain; `nil` if it can.
+    /// Returns why a string can't name a domain; `nil` if it can.
     package static func problem(_ name: String) -> String? {
         if name.isEmpty { return "a domain's name is empty; give it 1 to 255 bytes of UTF-8" }
         if name.utf8.count > 255 { return "a domain's name has \(name.utf8.count) bytes; shorten it to 255" }

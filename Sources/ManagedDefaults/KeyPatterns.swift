@@ -2,17 +2,17 @@
 
 package import PropertyList
 
-/// Keys, and prefixes of keys that end in `*`.
+/// A set of keys, given as keys and as prefixes that end in `*`.
 package struct KeyPatterns: Equatable, Sendable {
-    /// As they are written in files, without repetition, in the order in which they came.
+    /// The patterns as they are written in files, without repetitions, in the order in which they were added.
     package private(set) var patterns: [Text] = []
     private var keys: Set<Text> = []
     private var prefixes: [[UInt8]] = []
 
-    /// Patterns that no key fits.
+    /// Patterns that match no key.
     package static let none = KeyPatterns([])
 
-    /// Patterns by their texts.
+    /// Makes patterns from their texts.
     package init(_ patterns: some Sequence<Text>) {
         add(patterns)
     }
@@ -29,7 +29,7 @@ package struct KeyPatterns: Equatable, Sendable {
         }
     }
 
-    /// Whether a pattern is a key, or the beginning of keys and an asterisk, so that a key may fit it that was meant.
+    /// Whether a pattern is a key, or a prefix and one asterisk at its end. Any other pattern is probably a mistake.
     package static func isLikely(_ pattern: Text) -> Bool {
         !pattern.string.isEmpty && !pattern.string.dropLast().contains("*")
     }
@@ -37,7 +37,7 @@ package struct KeyPatterns: Equatable, Sendable {
     /// Whether there are no patterns.
     package var isEmpty: Bool { patterns.isEmpty }
 
-    /// Whether a key fits one of them.
+    /// Whether a key matches one of the patterns.
     package func contains(_ key: Text) -> Bool {
         if isEmpty { return false }
         return keys.contains(key) || prefixes.contains { key.string.utf8.starts(with: $0) }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What an administrator says about settings, as one file has it: an XML or binary property list.
+// The format of a file of managed settings: an XML or binary property list.
 //
 //     Forced, Recommended   domain → key → value
 //     Locked, Ubiquitous    domain → keys, and prefixes that end in *
-//     Users, Groups         names; the file is for these only. Without both it is for everybody
+//     Users, Groups         names: the file applies only to these; without either key, to all users
 //
-// A profile of Apple's with payloads of the type com.apple.ManagedClient.preferences is read as it is: Forced, and
-// Set-Once as recommended.
+// Apple's configuration profiles with payloads of the type com.apple.ManagedClient.preferences are read too: their
+// Forced values as forced, their Set-Once values as recommended.
 
 package import AppManifest
 package import PropertyList
@@ -15,23 +15,24 @@ internal import PropertyListFiles
 
 /// One file of managed settings.
 package struct ManagedFile: Equatable, Sendable {
-    /// Values that win over everything, by domain.
+    /// Values that override all others, by domain.
     package private(set) var forced: [Text: [Text: Value]] = [:]
-    /// Values that win over registered ones only, by domain.
+    /// Values that override only registered ones, by domain.
     package private(set) var recommended: [Text: [Text: Value]] = [:]
-    /// Keys that nobody but the administrator sets, by domain.
+    /// Keys that only the administrator can set, by domain.
     package private(set) var locked: [Text: [Text]] = [:]
-    /// Keys that live in the app's synced store, by domain.
+    /// Keys that are kept in the app's synced store, by domain.
     package private(set) var ubiquitous: [Text: [Text]] = [:]
-    /// The names of the users that it is for; `nil` and no ``groups``: everybody.
+    /// The names of the users to whom the file applies; `nil` if it names none. Without ``groups`` either, it applies to
+    /// all users.
     package private(set) var users: [String]?
-    /// The names of the groups that it is for.
+    /// The names of the groups to whose members the file applies; `nil` if it names none.
     package private(set) var groups: [String]?
 
-    /// A larger file is refused.
+    /// The size in bytes above which a file is refused.
     package static let maximumSize = 1 << 20
 
-    /// Keys of managed settings may be as long as those of a domain.
+    /// The limit for the length of a key, in bytes of UTF-8; the same as in a domain.
     package static let keyLength = 512
 
     /// The domain that every program searches.
@@ -39,7 +40,7 @@ package struct ManagedFile: Equatable, Sendable {
 
     /// Reads an XML or binary property list.
     ///
-    /// - Throws: which key is wrong, and why; of a file that is no property list, the line.
+    /// - Throws: a refusal that names the key and the reason, or the line if the file is no property list.
     package init(propertyList bytes: [UInt8]) throws(Manifest.Refusal) {
         let root = try Self.read(bytes)
         if case .array(let payloads)? = root["PayloadContent"] {
@@ -74,7 +75,7 @@ package struct ManagedFile: Equatable, Sendable {
         }
     }
 
-    /// Domain → key → value.
+    /// Reads domain → key → value.
     private static func settings(_ name: Text, _ value: Value) throws(Manifest.Refusal) -> [Text: [Text: Value]] {
         var domains: [Text: [Text: Value]] = [:]
         for (domain, value) in try dictionary([name], value) {
@@ -86,7 +87,7 @@ package struct ManagedFile: Equatable, Sendable {
         return domains
     }
 
-    /// Domain → keys.
+    /// Reads domain → keys.
     private static func patterns(_ name: Text, _ value: Value) throws(Manifest.Refusal) -> [Text: [Text]] {
         var domains: [Text: [Text]] = [:]
         for (domain, value) in try dictionary([name], value) {

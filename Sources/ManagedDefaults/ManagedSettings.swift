@@ -2,23 +2,23 @@
 
 package import PropertyList
 
-/// What administrators say about one domain, to one user.
+/// The managed settings of one domain, for one user.
 package struct ManagedDomain: Equatable, Sendable {
-    /// Values that win over everything.
+    /// Values that override all others.
     package var forced: [Text: Value] = [:]
     /// Keys whose values in the layers 2 to 7 are hidden.
     package var locked = KeyPatterns.none
-    /// Values that win over registered ones only.
+    /// Values that override only registered ones.
     package var recommended: [Text: Value] = [:]
-    /// Keys that live in the app's synced store; `nil` leaves that to the manifest.
+    /// Keys that are kept in the app's synced store; `nil` if the manifest decides.
     package var ubiquitous: KeyPatterns?
-    /// The file that each forced or recommended value, and each locked pattern, is from.
+    /// The path of the file that each forced or recommended value, and each locked pattern, comes from.
     package var sources: [Text: String] = [:]
 
-    /// Nothing is managed.
+    /// Makes settings in which nothing is managed.
     package init() {}
 
-    /// The keys of which one is managed and the other not, or otherwise.
+    /// Returns the keys that are managed differently here and there. A difference in patterns is returned as the pattern.
     package func difference(from other: ManagedDomain) -> Set<Text> {
         var keys = Set(forced.keys).union(other.forced.keys).filter { forced[$0] != other.forced[$0] }
         keys.formUnion(
@@ -26,31 +26,31 @@ package struct ManagedDomain: Equatable, Sendable {
         keys.formUnion(Set(locked.patterns).symmetricDifference(other.locked.patterns))
         let (mine, others) = (ubiquitous?.patterns ?? [], other.ubiquitous?.patterns ?? [])
         let roaming = Set(mine).symmetricDifference(others)
-        // An empty list says that none roam, and an absent one leaves that to the manifest, which may name any.
+        // With an empty list no key roams; without a list the manifest decides, and may name any key.
         if roaming.isEmpty && (ubiquitous == nil) != (other.ubiquitous == nil) { keys.insert("*") }
         return keys.union(roaming)
     }
 }
 
-/// A user, as the files of managed settings name users.
+/// A user by name and groups, as files of managed settings name users.
 package struct ManagedUser: Hashable, Sendable {
-    /// The user's name; `nil` where it can't be told.
+    /// The user's name; `nil` if it is unknown.
     package let name: String?
     /// The names of the user's groups.
     package let groups: Set<String>
 
-    /// A user.
+    /// Makes a user from name and groups.
     package init(name: String?, groups: Set<String> = []) {
         self.name = name
         self.groups = groups
     }
 }
 
-/// The files of managed settings that are in force, merged key by key: a later one wins.
+/// The files of managed settings that are in force, merged key by key: a later file wins.
 package struct ManagedSettings: Equatable, Sendable {
     package let files: [(path: String, file: ManagedFile)]
 
-    /// Files in the order of their names.
+    /// Makes settings from files in the order of their names.
     package init(_ files: [(path: String, file: ManagedFile)] = []) {
         self.files = files
     }
@@ -59,13 +59,13 @@ package struct ManagedSettings: Equatable, Sendable {
         left.files.elementsEqual(right.files) { $0.path == $1.path && $0.file == $1.file }
     }
 
-    /// Whether no file says anything.
+    /// Whether there are no files.
     package var isEmpty: Bool { files.isEmpty }
 
-    /// The names of groups that decide about something.
+    /// The groups that files name, so that it matters who their members are.
     package var groupNames: Set<String> { Set(files.flatMap { $0.file.groups ?? [] }) }
 
-    /// The domains that a file names for a user.
+    /// Returns the domains that any file for a user names.
     package func domains(for user: ManagedUser) -> Set<Text> {
         var domains: Set<Text> = []
         for (_, file) in files where file.isFor(user) {
@@ -77,7 +77,7 @@ package struct ManagedSettings: Equatable, Sendable {
         return domains
     }
 
-    /// What is managed of a domain, for a user.
+    /// Returns the managed settings of a domain, for a user.
     package func domain(_ domain: Text, for user: ManagedUser) -> ManagedDomain {
         var managed = ManagedDomain()
         for (path, file) in files where file.isFor(user) {
@@ -88,7 +88,7 @@ package struct ManagedSettings: Equatable, Sendable {
             managed.note((file.recommended[domain] ?? [:]).keys, from: path)
             managed.note(file.locked[domain] ?? [], from: path)
         }
-        // What is forced decides, whichever file recommends something else.
+        // A forced value decides, whichever file recommends another, so its file is the source.
         for (path, file) in files where file.isFor(user) {
             managed.note((file.forced[domain] ?? [:]).keys, from: path)
         }
@@ -103,7 +103,7 @@ extension ManagedDomain {
 }
 
 extension ManagedFile {
-    /// Whether it is for a user: one of its users or in one of its groups, or it names neither.
+    /// Whether the file applies to a user: it names the user or one of the user's groups, or no users and no groups.
     fileprivate func isFor(_ user: ManagedUser) -> Bool {
         if users == nil && groups == nil { return true }
         if let name = user.name, users?.contains(name) == true { return true }

@@ -53,7 +53,7 @@ struct ByteReader {
         return UInt64(bigEndian: input.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// A count of elements, each of which takes at least this many bytes.
+    /// Reads a count of elements, each of which takes at least this many bytes.
     mutating func count(elementBytes: Int) throws(CanonicalDecodingError) -> Int {
         let start = offset
         let count = try varint()
@@ -63,7 +63,7 @@ struct ByteReader {
         return Int(count)
     }
 
-    /// The next bytes, without a length.
+    /// Reads the next bytes, without a length.
     mutating func raw(_ count: Int) throws(CanonicalDecodingError) -> UnsafeRawBufferPointer {
         guard count <= remaining else {
             throw CanonicalDecodingError(.lengthBeyondEnd(UInt64(clamping: count)), offset: offset)
@@ -73,7 +73,7 @@ struct ByteReader {
         return input[slice: start..<offset]
     }
 
-    /// Bytes after their length.
+    /// Reads bytes after their length.
     mutating func data() throws(CanonicalDecodingError) -> UnsafeRawBufferPointer {
         let start = offset
         let length = try varint()
@@ -102,7 +102,7 @@ struct ByteReader {
         }
     }
 
-    /// A value and its size.
+    /// Reads a value, and returns its size too.
     mutating func value(_ limits: Limits) throws(CanonicalDecodingError) -> (value: Value, size: Int) {
         var reader = ValueReader(bytes: self, limits: limits)
         let value = try reader.value()

@@ -11,12 +11,12 @@ public struct CanonicalDecoder: Sendable {
     /// The current position, in bytes from the start of the input.
     public private(set) var offset = 0
 
-    /// Reads all of the bytes.
+    /// Makes a decoder of all of the bytes.
     public init(_ bytes: [UInt8]) {
         input = bytes[...]
     }
 
-    /// Reads the slice; offsets count from its start.
+    /// Makes a decoder of a slice; offsets count from its start.
     public init(_ bytes: ArraySlice<UInt8>) {
         input = bytes
     }
@@ -27,55 +27,55 @@ public struct CanonicalDecoder: Sendable {
     /// Whether everything was read.
     public var isAtEnd: Bool { remaining == 0 }
 
-    /// One byte.
+    /// Reads one byte.
     public mutating func byte() throws(CanonicalDecodingError) -> UInt8 {
         try read { (reader) throws(CanonicalDecodingError) in try reader.byte() }
     }
 
-    /// A LEB128 number in its shortest form.
+    /// Reads a LEB128 number in its shortest form.
     public mutating func varint() throws(CanonicalDecodingError) -> UInt64 {
         try read { (reader) throws(CanonicalDecodingError) in try reader.varint() }
     }
 
-    /// A count of elements, each of which takes at least `elementBytes` (1 or more) in the rest of the input. A count
-    /// that can't fit is refused. Even so, do not reserve memory for all of them at once: an element may be much larger
-    /// in memory.
+    /// Reads a count of elements, each of which takes at least `elementBytes` (1 or more) in the rest of the input. A
+    /// count that can't fit is refused. Even so, do not reserve memory for all of them at once: an element may be much
+    /// larger in memory.
     public mutating func count(elementBytes: Int = 1) throws(CanonicalDecodingError) -> Int {
         try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
     }
 
-    /// A signed number, from the varint of its zigzag.
+    /// Reads a signed number, from the varint of its zigzag.
     public mutating func zigzag() throws(CanonicalDecodingError) -> Int64 {
         try read { (reader) throws(CanonicalDecodingError) in try reader.zigzag() }
     }
 
-    /// Eight bytes, big-endian.
+    /// Reads eight bytes, big-endian.
     public mutating func fixed64() throws(CanonicalDecodingError) -> UInt64 {
         try read { (reader) throws(CanonicalDecodingError) in try reader.fixed64() }
     }
 
-    /// The next `count` bytes, without a length. A negative count reads nothing.
+    /// Reads the next `count` bytes, without a length. A negative count reads nothing.
     public mutating func raw(_ count: Int) throws(CanonicalDecodingError) -> [UInt8] {
         try read { (reader) throws(CanonicalDecodingError) in Array(try reader.raw(count)) }
     }
 
-    /// Bytes after their length.
+    /// Reads bytes after their length.
     public mutating func data() throws(CanonicalDecodingError) -> [UInt8] {
         try read { (reader) throws(CanonicalDecodingError) in Array(try reader.data()) }
     }
 
-    /// UTF-8 after its length. Throws for invalid UTF-8 and U+0000.
+    /// Reads UTF-8 after its length. Throws for invalid UTF-8 and U+0000.
     public mutating func text() throws(CanonicalDecodingError) -> Text {
         try read { (reader) throws(CanonicalDecodingError) in try reader.text() }
     }
 
-    /// A value. It is valid under `limits` (`depth` and `valueBytes`), so there is no need to call
+    /// Reads a value. It is valid under `limits` (`depth` and `valueBytes`), so there is no need to call
     /// ``Value/validate(_:)``.
     public mutating func value(_ limits: Limits = .standard) throws(CanonicalDecodingError) -> Value {
         try sizedValue(limits).value
     }
 
-    /// A value and its ``Value/size``.
+    /// Reads a value, and returns its ``Value/size`` too.
     public mutating func sizedValue(
         _ limits: Limits = .standard
     ) throws(CanonicalDecodingError) -> (value: Value, size: Int) {

@@ -20,12 +20,12 @@ public struct CanonicalEncoder: Sendable {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
 
-    /// One byte.
+    /// Writes one byte.
     public mutating func byte(_ byte: UInt8) {
         bytes.append(byte)
     }
 
-    /// An unsigned number as LEB128 in its shortest form: 1 to 10 bytes, seven bits each, the lowest first.
+    /// Writes an unsigned number as LEB128 in its shortest form: 1 to 10 bytes, seven bits each, the lowest first.
     public mutating func varint(_ number: UInt64) {
         var rest = number
         while rest >= 0x80 {
@@ -35,39 +35,39 @@ public struct CanonicalEncoder: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// A count or a length, as a varint. A negative count is written as 0.
+    /// Writes a count or a length, as a varint. A negative count is written as 0.
     public mutating func count(_ count: Int) {
         varint(UInt64(clamping: count))
     }
 
-    /// A signed number as the varint of its zigzag (0, -1, 1, -2 … become 0, 1, 2, 3 …), so that small numbers are
-    /// short.
+    /// Writes a signed number as the varint of its zigzag (0, -1, 1, -2 … become 0, 1, 2, 3 …), so that small numbers
+    /// are short.
     public mutating func zigzag(_ number: Int64) {
         varint(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
     }
 
-    /// Eight bytes, big-endian. Of a `Double`, write its `bitPattern`.
+    /// Writes eight bytes, big-endian. Of a `Double`, write its `bitPattern`.
     public mutating func fixed64(_ number: UInt64) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Bytes without a length: a digest, or a record that is already encoded.
+    /// Writes bytes without a length: a digest, or a record that is already encoded.
     public mutating func raw(_ bytes: [UInt8]) {
         self.bytes.append(contentsOf: bytes)
     }
 
-    /// The UTF-8 of a text, without a length.
+    /// Writes the UTF-8 of a text, without a length.
     public mutating func raw(_ text: Text) {
         text.withBytes { bytes.append(contentsOf: $0) }
     }
 
-    /// The number of bytes as a varint, then the bytes.
+    /// Writes the number of bytes as a varint, then the bytes.
     public mutating func data(_ bytes: [UInt8]) {
         count(bytes.count)
         self.bytes.append(contentsOf: bytes)
     }
 
-    /// The number of UTF-8 bytes as a varint, then the UTF-8. A text with U+0000 is written, and refused when read.
+    /// Writes the number of UTF-8 bytes as a varint, then the UTF-8. U+0000 is written too, but refused when read.
     public mutating func text(_ text: Text) {
         text.withBytes {
             count($0.count)
@@ -75,8 +75,8 @@ public struct CanonicalEncoder: Sendable {
         }
     }
 
-    /// A value with its tag. An invalid value is written, and refused when read. This recurses as deep as the value is
-    /// nested, so validate values from outside first.
+    /// Writes a value with its tag. An invalid value is written, and refused when read. This recurses as deep as the
+    /// value is nested, so validate values from outside first.
     public mutating func value(_ value: Value) {
         bytes.append(value.tag.rawValue)
         switch value {

@@ -13,7 +13,7 @@ public struct Key: Sendable, Hashable {
 
     /// Makes a key. Throws the rule that the string breaks.
     ///
-    /// - Parameter limit: the most UTF-16 code units that it may have.
+    /// - Parameter limit: the maximum number of UTF-16 code units.
     public init(_ string: String, limit: Int = Limits.standard.keyLength) throws(KeyError) {
         self.init(unchecked: string)
         if let violation = violation(limit: limit) { throw violation }
@@ -25,10 +25,10 @@ public struct Key: Sendable, Hashable {
         text = Text(string)
     }
 
-    /// The rule that the key breaks, or `nil`.
+    /// The rule that the key breaks; `nil` if it is valid.
     public var violation: KeyError? { violation(limit: Limits.standard.keyLength) }
 
-    /// The rule that the key breaks where keys may have `limit` UTF-16 code units, or `nil`.
+    /// Returns the rule that the key breaks if keys may have `limit` UTF-16 code units; `nil` if it is valid.
     public func violation(limit: Int) -> KeyError? {
         if text.utf8Count == 0 { return .empty }
         // A code unit takes at least one byte of UTF-8, so a short text needs no counting.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first byte of an encoded value. The numbers are fixed: they are in every database and on every remote.
+/// The first byte of an encoded value. The numbers are fixed: they are in every database and in every remote.
 ///
-/// 0x00 is none of them, so that a stretch of zeroes is no value.
+/// 0x00 is not a tag, so that a run of zeroes is not a value.
 enum Tag: UInt8 {
     case `false` = 0x01
     case `true` = 0x02

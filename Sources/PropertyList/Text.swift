@@ -52,7 +52,7 @@ extension Text: Hashable, Comparable {
 }
 
 extension Text: ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The text of a literal.
+    /// Makes a text from a literal.
     public init(stringLiteral value: String) {
         self.init(value)
     }

@@ -5,7 +5,7 @@ public enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let padding = UInt8(ascii: "=")
 
-    /// The text of bytes, in one line.
+    /// Encodes bytes as a single line.
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -20,7 +20,7 @@ public enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of a text, ignoring white space; `nil` if it is not Base64.
+    /// Decodes a text, ignoring white space; `nil` if it is not Base64.
     public static func decode(_ text: String) -> [UInt8]? {
         var (bytes, bits, symbols, padded): ([UInt8], UInt32, Int, Int) = ([], 0, 0, 0)
         bytes.reserveCapacity(text.utf8.count / 4 * 3)

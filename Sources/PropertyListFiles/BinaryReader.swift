@@ -147,7 +147,7 @@ struct BinaryReader {
         return bytes[first..<first + size * elementWidth]
     }
 
-    /// The number of an object's elements, and where they begin.
+    /// Returns the number of an object's elements, and where they begin.
     private func extent(_ start: Int, elementWidth: Int) throws(FileError) -> (size: Int, first: Int) {
         var (size, first) = (Int(bytes[start] & 0x0F), start + 1)
         if size == 0x0F {

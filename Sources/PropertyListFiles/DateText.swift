@@ -10,7 +10,7 @@ public enum DateText {
     /// Seconds from 2001 to the beginnings of the years 1 and 10000.
     private static let range = -63_113_904_000..<252_423_993_600
 
-    /// The text of a date; `nil` if no text is exact: before year 1, after 9999, -0.0, and within microseconds of 2001.
+    /// Returns a date's text; `nil` if none is exact: before year 1, after 9999, -0.0, and within microseconds of 2001.
     ///
     /// - Parameter seconds: since 2001-01-01T00:00:00Z.
     public static func text(_ seconds: Double) -> String? {
@@ -27,7 +27,7 @@ public enum DateText {
         return calendar(whole) + (fraction.isEmpty ? "" : ".\(fraction)") + "Z"
     }
 
-    /// The date of a text, in seconds since 2001-01-01T00:00:00Z; `nil` if it is not a date.
+    /// Returns the date of a text, in seconds since 2001-01-01T00:00:00Z; `nil` if it is not a date.
     ///
     /// A date alone is midnight UTC. A time ends with `Z` or with an offset such as `+01:00`.
     public static func seconds(_ text: String) -> Double? {
@@ -51,7 +51,7 @@ public enum DateText {
         return Double("-\(-whole - 1).\(complement(fraction))")
     }
 
-    /// The digits of 1 less the fraction.
+    /// Returns the digits of 1 minus the fraction.
     private static func complement(_ fraction: String) -> String {
         var digits = Array(fraction.utf8)
         guard let last = digits.lastIndex(where: { $0 != UInt8(ascii: "0") }) else { return fraction }
@@ -62,7 +62,7 @@ public enum DateText {
 
     // MARK: Calendar
 
-    /// Days since 2001-01-01 in the proleptic Gregorian calendar, computed with years that begin in March.
+    /// Returns the days since 2001-01-01 in the proleptic Gregorian calendar, computed with years that begin in March.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let (year, month) = month > 2 ? (year, month - 3) : (year - 1, month + 9)
         return 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468 - epoch
@@ -116,7 +116,7 @@ private struct Digits {
         return digits.isEmpty ? nil : String(decoding: digits, as: UTF8.self)
     }
 
-    /// Seconds since midnight.
+    /// Reads a time of day, and returns the seconds since midnight.
     mutating func time() -> Int? {
         guard let hour = number(2), take(":"), let minute = number(2), hour < 24, minute < 60 else { return nil }
         guard take(":") else { return hour * 3600 + minute * 60 }
@@ -124,7 +124,7 @@ private struct Digits {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// Seconds east of UTC.
+    /// Reads a time zone's offset, and returns the seconds east of UTC.
     mutating func offset() -> Int? {
         if take("Z") || take("z") { return 0 }
         let sign = take("+") ? 1 : take("-") ? -1 : 0

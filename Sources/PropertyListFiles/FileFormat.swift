@@ -85,5 +85,5 @@ public struct FileError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Deeper than any store allows, and far from exhausting the stack.
+/// The deepest nesting that is read: deeper than any store allows, and far from exhausting the stack.
 let deepestNesting = 64

@@ -176,7 +176,7 @@ public struct JSONReader {
 
     // MARK: Tags
 
-    /// The value that a tagged object represents, or the dictionary itself.
+    /// Returns the value that a tagged object represents, or the dictionary itself.
     private func tagged(_ object: [Text: Value], at start: Int) throws(FileError) -> Value {
         guard object.count == 1, let (key, value) = object.first, let tag = JSONTag(rawValue: key.string) else {
             return .dictionary(object)

@@ -77,7 +77,7 @@ public struct JSONWriter {
             case "\"", "\\": text += "\\\(scalar)"
             case "\n": text += "\\n"
             case "\t": text += "\\t"
-            // Those above 0x7E also control terminals.
+            // U+007F to U+009F also control terminals.
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -2,7 +2,7 @@
 
 /// Reals that aren't finite, as words.
 public enum RealText {
-    /// `nan`, `inf`, `-inf`, or the 16 hexadecimal digits of a nonstandard NaN.
+    /// Returns `nan`, `inf`, `-inf`, or the 16 hexadecimal digits of a nonstandard NaN.
     public static func text(_ real: Double) -> String {
         if real.isInfinite { return real < 0 ? "-inf" : "inf" }
         if real.bitPattern == Double.nan.bitPattern { return "nan" }
@@ -10,7 +10,7 @@ public enum RealText {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// The real for a text of ``text(_:)``; `nil` if it is another text.
+    /// Returns the real for a text of ``text(_:)``; `nil` for any other text.
     public static func real(_ text: String) -> Double? {
         switch text {
         case "nan": return .nan

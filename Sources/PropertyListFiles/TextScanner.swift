@@ -32,7 +32,7 @@ struct TextScanner {
         }
     }
 
-    /// Reads bytes while they are wanted.
+    /// Reads bytes as long as `isWanted` returns true.
     mutating func take(while isWanted: (UInt8) -> Bool) -> String {
         let start = position
         while let byte = next, isWanted(byte) { position += 1 }

@@ -64,7 +64,7 @@ struct XMLReader {
         var text: String { "<\(kind == .end ? "/" : "")\(name)\(kind == .empty ? "/" : "")>" }
     }
 
-    /// The next tag; `nil` if something else is next.
+    /// Reads the next tag; `nil` if something else is next.
     private mutating func tag() throws(FileError) -> Tag? {
         try skipComments()
         let start = scanner.position
@@ -165,7 +165,7 @@ struct XMLReader {
         case "nan": .nan
         case "inf", "+inf", "infinity", "+infinity": .infinity
         case "-inf", "-infinity": -.infinity
-        // Sixteen digits are a number, unless they can't be a finite one.
+        // Sixteen digits are read as a number, and as the bits of a NaN only if no finite number results.
         default: Double(text).flatMap { $0.isFinite ? $0 : nil } ?? RealText.real(text)
         }
     }

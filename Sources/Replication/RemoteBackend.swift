@@ -253,19 +253,19 @@ public struct BackendTraits: Equatable, Sendable {
     /// How long the first change waits after ten seconds without an upload; at most ``coalescing``.
     public let firstWait: Duration
     /// Whether the backend sends a hint for every change, so that polling without one is only a precaution.
-    public let tellsOfChanges: Bool
+    public let givesHints: Bool
     /// Whether each object reaches other devices separately, late and in any order, as in a folder that Syncthing
     /// replicates.
     public let replicatesSeparately: Bool
 
     /// Makes traits from their parts.
     public init(
-        coalescing: Duration, firstWait: Duration = .milliseconds(50), tellsOfChanges: Bool,
+        coalescing: Duration, firstWait: Duration = .milliseconds(50), givesHints: Bool,
         replicatesSeparately: Bool = false
     ) {
         self.coalescing = coalescing
         self.firstWait = min(firstWait, coalescing)
-        self.tellsOfChanges = tellsOfChanges
+        self.givesHints = givesHints
         self.replicatesSeparately = replicatesSeparately
     }
 }

@@ -13,15 +13,15 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
 
     /// Whether a server answered that there is nothing at the address. A new account may be created there. It doesn't
     /// prove that an account is gone: the server's disk may not be mounted.
-    public let lacksPlace: Bool
+    public let isFolderMissing: Bool
 
     /// With `keyNeeded`, if this device has the account unencrypted: the identifier of the encrypted one in the remote.
     package var encryptedAccount: String?
 
     /// Makes an error from its parts; the message is truncated and cleaned.
-    public init(_ code: Code, _ message: String, retryAfter: Int? = nil, lacksPlace: Bool = false) {
+    public init(_ code: Code, _ message: String, retryAfter: Int? = nil, isFolderMissing: Bool = false) {
         self.code = code
-        self.lacksPlace = lacksPlace
+        self.isFolderMissing = isFolderMissing
         // It may quote a server.
         self.message = message.cleaned(atMost: 1000)
         self.retryAfter = retryAfter

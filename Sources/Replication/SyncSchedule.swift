@@ -94,7 +94,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// that was put off without subscribers.
     public mutating func noteSubscribers(_ hasSubscribers: Bool, _ now: UInt64) {
         self.hasSubscribers = hasSubscribers
-        guard hasSubscribers, !traits.tellsOfChanges else { return }
+        guard hasSubscribers, !traits.givesHints else { return }
         pollInterval = pace.shortestInterval
         pullDue = pullDue.map { min($0, nextLook(now)) }
     }
@@ -178,7 +178,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// The time from one poll to the next; `nil` if there is none before another event.
     private var interval: UInt64? {
         guard let longestPoll else { return nil }
-        if traits.tellsOfChanges { return max(Self.precaution, rest) }
+        if traits.givesHints { return max(Self.precaution, rest) }
         return max(rest, hasSubscribers ? max(pace.shortestInterval, min(pollInterval, longestPoll)) : longestPoll)
     }
 

@@ -2,19 +2,19 @@
 
 internal import CSystemd
 
-/// Admission: each call passes one place before libsystemd looks for an object, whoever would answer it.
+/// Admission: one check of each call, before libsystemd looks for an object, and whoever would answer.
 ///
-/// libsystemd answers a good part of the calls by itself: introspection, properties, and everything that is wrong. What it
-/// sends counts against this connection as much as what a handler sends, so a service that bounds what its callers leave
-/// unread has to decide here.
+/// libsystemd answers many calls itself: introspection, properties, and everything that is wrong. These answers count
+/// against this connection as much as those of handlers. So a service that limits what its callers leave unread has to
+/// decide here.
 extension BusConnection {
-    /// Has `admit` decide about each call.
+    /// Lets `admit` decide about each call.
     ///
-    /// - Parameter admit: returns true to have the call dispatched now. With false it has taken the call over: it answers
-    ///   with ``IncomingCall/refuse(_:)``, goes on with ``IncomingCall/dispatch()`` later, or never answers. It isn't
-    ///   asked for callers of whom the bus can't say which user they are: they get AccessDenied.
-    /// - Parameter hears: is asked before, of calls that want no answer: with false they are dropped as fast as they can
-    ///   be read. Nothing slows down whoever sends them, so what is done for each is done for as many as are sent.
+    /// - Parameter admit: returns true to dispatch the call now. If it returns false, it has taken over the call: it
+    ///   answers with ``IncomingCall/refuse(_:)``, continues with ``IncomingCall/dispatch()`` later, or never answers.
+    ///   It isn't called for callers whose user the bus can't tell: they get AccessDenied.
+    /// - Parameter hears: is called first, for calls that want no answer. If it returns false, they are dropped as fast
+    ///   as they can be read. Nothing slows their sender down, so any work for each is done for as many as are sent.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
@@ -26,7 +26,7 @@ extension BusConnection {
         (admission.admit, admission.hears) = (admit, hears)
     }
 
-    /// Has each call pass admission; nothing changes if it does already.
+    /// Makes each call pass admission, unless it already does.
     @discardableResult
     func startAdmission() throws(BusError) -> Admission {
         if let admission { return admission }
@@ -41,12 +41,12 @@ extension BusConnection {
     }
 }
 
-/// A call before its object is looked for.
+/// A call before its object is looked up.
 @BusActor
 public struct IncomingCall {
-    /// The call, at the beginning of its arguments.
+    /// The call, positioned at the beginning of its arguments.
     public let message: Message
-    /// Who calls.
+    /// The caller.
     public let peer: Peer
     private let connection: BusConnection
 
@@ -58,12 +58,12 @@ public struct IncomingCall {
 
     /// Answers with an error.
     public func refuse(_ error: BusError) {
-        // Without a connection there is nobody to tell.
+        // Without a connection there is no one to tell.
         try? message.sendError(error, weighedFor: peer, on: connection)
     }
 
-    /// The same call for later, in memory of its own: it has nothing but its names and its arguments, whatever else came
-    /// with it. Both are at the beginning of their arguments then.
+    /// Copies the call for later, into memory of its own. The copy has only its names and arguments, whatever else came
+    /// with the call. Afterwards both are at the beginning of their arguments.
     ///
     /// - Returns: `nil` if the arguments are broken.
     public func kept() -> IncomingCall? {
@@ -71,21 +71,21 @@ public struct IncomingCall {
         return message.copy(on: connection.bus).map { IncomingCall($0, peer, connection) }
     }
 
-    /// Goes on with a call that was not admitted before.
+    /// Continues with a call that was not admitted before.
     ///
-    /// Methods of registered interfaces, and reading properties. What else libsystemd would have answered by itself is
-    /// refused with LimitsExceeded, since it can't be asked a second time.
+    /// It handles methods of registered interfaces, and reading properties. Other calls, which libsystemd would have
+    /// answered itself, are refused with LimitsExceeded, because libsystemd can't be asked a second time.
     public func dispatch() {
         if connection.objects.dispatch(message, from: peer, on: connection) { return }
         refuse(.limitsExceeded("Too many answers were unread when this was called; call again."))
     }
 }
 
-/// The one place that each call passes: what the filter's userdata leads to.
+/// The check that each call passes: the target of the filter's userdata.
 @BusActor
 final class Admission {
     var admit: (@BusActor (IncomingCall) -> Bool)?
-    /// Whether a peer's call that wants no answer is looked at.
+    /// Decides whether a peer's call that wants no answer is considered.
     var hears: @BusActor (Peer) -> Bool = { _ in true }
     var slot: Slot?
     let arrivals: Arrivals
@@ -96,11 +96,11 @@ final class Admission {
         arrivals = Arrivals(at: connection)
     }
 
-    /// Whether a message is dispatched now.
+    /// Decides whether a message is dispatched now.
     func decide(_ message: OpaquePointer) -> Bool {
         guard sd_bus_message_is_method_call(message, nil, nil) > 0 else { return true }
         guard let peer = connection.peers.peer(of: message) else {
-            // Without a bus there is nobody to ask. The call is refused where it is dispatched.
+            // Without a bus, no one can be asked. The call is refused when it is dispatched.
             if connection.isBusClient { arrivals.hold(Message(retaining: message)) }
             return !connection.isBusClient
         }

@@ -2,33 +2,33 @@
 
 internal import CSystemd
 
-/// Calls of senders that aren't known yet: they wait until the bus has said who calls.
+/// Holds calls of senders that aren't known yet, until the bus has said who they are.
 ///
-/// The bus is asked without waiting for its answer, which comes behind everything that others have sent before. To wait
-/// would be to read and hold all of that first, so a caller that pipelines would keep everybody waiting. After the answer
-/// the calls are given back to libsystemd, in their order and before what arrives later. Polkit's users do the same.
+/// The bus is asked without blocking, because its answer comes after all that others have sent before. Blocking would
+/// mean reading and holding all of it first, so a caller that pipelines would keep everyone waiting. After the answer,
+/// the calls are given back to libsystemd, in order and before later arrivals. Polkit's users do the same.
 @BusActor
 final class Arrivals {
     private unowned let connection: BusConnection
     private var senders: [String: Sender] = [:]
-    /// Peers whose calls were given back, and how many are not dispatched yet: until then they must not be forgotten.
+    /// The peers whose calls were given back, with the calls not dispatched yet. Such a peer must not be forgotten.
     private var returning: [String: (peer: Peer, calls: Int)] = [:]
     private var heldBytes = 0
     private var largeCalls = 0
-    /// How often the bus was asked; for tests.
+    /// How often the bus was asked, for tests.
     private(set) var requests = 0
 
-    /// What one sender's calls may take, in bytes: a thousand small ones.
+    /// The bytes that one sender's calls may take: a thousand small calls.
     static let senderLimit = 256 << 10
-    /// What all senders' calls may take.
+    /// The bytes that all senders' calls may take.
     static let limit = 64 << 20
-    /// A call with more bytes than this is large. To count them would take as long as to read them.
+    /// The size in bytes above which a call is large. Counting the rest would take as long as reading it.
     static let largeCall = 64 << 10
-    /// So many large calls may be held: each may have what the bus lets through, 32 MiB.
+    /// The number of large calls that may be held. Each may have what the bus lets through, 32 MiB.
     static let largeLimit = 2
-    /// What a call takes beside its arguments.
+    /// The bytes that a call takes besides its arguments.
     static let overhead = 256
-    /// So many refusals are sent to one sender. Nobody weighs them, so the calls after these get no answer at all.
+    /// The number of refusals sent to one sender. They aren't weighed, so later calls get no answer at all.
     static let refusalLimit = 256
 
     private struct Sender {
@@ -51,13 +51,13 @@ final class Arrivals {
     }
 
     private func add(_ call: Message, to sender: inout Sender) {
-        // Of a flood, the rest isn't even measured.
+        // The rest of a flood isn't even measured.
         if sender.refusals == Self.refusalLimit { return }
         let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead + (call.path?.utf8.count ?? 0) }
         let fits =
             size.map { sender.bytes + $0 <= Self.senderLimit && heldBytes + $0 <= Self.limit }
             ?? (largeCalls < Self.largeLimit)
-        // A large call is kept as it came: its bytes are among those that the bus lets through.
+        // A large call is kept as it arrived. Its size is limited by what the bus lets through.
         guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else {
             sender.refusals += 1
             return refuse(call, Self.tooMuch)
@@ -105,7 +105,7 @@ final class Arrivals {
         if returned > 0 { returning[name] = (peer, returned) }
     }
 
-    /// A call of a sender that is known is dispatched.
+    /// Notes that a known sender's call is dispatched.
     func noteDispatch(from peer: Peer) {
         if returning.isEmpty { return }
         guard let (_, calls) = returning[peer.uniqueName] else { return }
@@ -113,7 +113,7 @@ final class Arrivals {
     }
 
     private func refuse(_ call: Message, _ error: BusError) {
-        // Without a connection there is nobody to tell.
+        // Without a connection there is no one to tell.
         try? call.sendError(error, weighedFor: nil, on: connection)
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the bus says of its users and connections. dbus-daemon is asked for each connection (GetConnectionStats);
-// dbus-broker has one answer for all of them (GetStats), and answers the other call with Failed, "Unimplemented
-// functionality". A bus whose policy forbids the calls answers with an error too, or without what is looked for.
+// What the bus reports on its users and connections. dbus-daemon reports on one connection (GetConnectionStats).
+// dbus-broker reports on all of them (GetStats), and answers the other call with Failed, "Unimplemented functionality".
+// A bus whose policy forbids the calls answers with an error too, or leaves out the numbers.
 
 extension BusConnection {
-    /// How many bytes dbus-broker would still keep for a user's connections; `nil` if the bus doesn't know the user.
+    /// Returns how many bytes dbus-broker would still hold for a user's connections; `nil` if it doesn't know the user.
     ///
-    /// - Throws: ``BusError`` if the bus doesn't say.
+    /// - Throws: ``BusError`` if the bus doesn't tell.
     public func allowance(of uid: UInt32) async throws -> Int? {
         try await statistic("UserAccounting", ofEach: "ua(suu)a{ua{su}}") { account in
             let isMeant = try account.readUInt32() == uid
@@ -24,9 +24,9 @@ extension BusConnection {
         }
     }
 
-    /// How many bytes the bus holds for a connection, which has not read them.
+    /// Returns how many bytes the bus holds for a connection that has not read them.
     ///
-    /// - Throws: ``BusError`` if the bus doesn't say.
+    /// - Throws: ``BusError`` if the bus doesn't tell.
     public func undeliveredBytes(to name: String) async throws -> Int {
         if !tellsOfAllOnly, let bytes = try? await bytesAlone(of: name) { return bytes }
         guard let bytes = try await bytesAmongAll(of: name) else {
@@ -36,7 +36,7 @@ extension BusConnection {
         return bytes
     }
 
-    /// What dbus-daemon says.
+    /// Asks dbus-daemon.
     private func bytesAlone(of name: String) async throws -> Int? {
         try await call(
             Self.bus, Self.busPath, Self.statistics, "GetConnectionStats", build: { try $0.append(name) },
@@ -52,7 +52,7 @@ extension BusConnection {
             })
     }
 
-    /// What dbus-broker says.
+    /// Asks dbus-broker.
     private func bytesAmongAll(of name: String) async throws -> Int? {
         try await statistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
             let isMeant = try account.readString() == name
@@ -66,11 +66,11 @@ extension BusConnection {
         }
     }
 
-    /// Looks through the records of a part of the answer.
+    /// Searches the records of a part of dbus-broker's answer.
     ///
     /// - Parameters:
-    ///   - record: the signature of what is in one.
-    ///   - read: reads one to its end; `nil` if it isn't the one that is meant.
+    ///   - record: the signature of a record's contents.
+    ///   - read: reads a record to its end; returns `nil` if it is another user's or connection's.
     private func statistic(
         _ part: String, ofEach record: String, _ read: @escaping @BusActor (Message) throws -> Int?
     ) async throws -> Int? {

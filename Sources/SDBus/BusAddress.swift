@@ -2,16 +2,16 @@
 
 internal import Glibc
 
-/// Where a bus is.
+/// The address of a bus.
 public enum BusAddress: Sendable, Equatable {
     /// The system bus: `DBUS_SYSTEM_BUS_ADDRESS`, or the well-known socket.
     case system
     /// The user's session bus: `DBUS_SESSION_BUS_ADDRESS`, or the socket in `XDG_RUNTIME_DIR`.
     case session
-    /// A server address of the D-Bus Specification, as `unix:path=/run/bus`.
+    /// A server address of the D-Bus Specification, such as `unix:path=/run/bus`.
     case address(String)
 
-    /// The address for libsystemd.
+    /// Returns the address for libsystemd.
     ///
     /// - Throws: ``BusError`` if the environment doesn't say where the session bus is.
     func resolved() throws(BusError) -> String {

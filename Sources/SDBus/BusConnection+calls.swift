@@ -3,18 +3,18 @@
 internal import CSystemd
 internal import Glibc
 
-/// Calls to others, and signals from them.
+/// Calls to other programs, and signals from them.
 extension BusConnection {
     /// Calls a method and waits for the answer, without blocking the loop.
     ///
     /// - Parameters:
-    ///   - destination: a bus name; `nil` where there is no bus.
-    ///   - timeout: libsystemd's 25 s if `nil`.
+    ///   - destination: a bus name; `nil` without a bus.
+    ///   - timeout: the time to wait for the answer; libsystemd's 25 s if `nil`.
     ///   - build: writes the arguments.
     ///   - decode: reads the answer, which doesn't leave the loop's thread.
     /// - Returns: what `decode` makes of the answer.
-    /// - Throws: ``BusError`` that the other end answered with, or that there was no answer; `CancellationError` if the
-    ///   task is cancelled, which the other end doesn't learn; what `build` and `decode` throw.
+    /// - Throws: the ``BusError`` that the other end answered with, or one if there was no answer; `CancellationError`
+    ///   if the task is cancelled, of which the other end isn't told; what `build` and `decode` throw.
     ///
     /// The corresponding C function is ``sd_bus_call_async``.
     public func call<Value: Sendable>(
@@ -44,9 +44,9 @@ extension BusConnection {
         }
     }
 
-    /// Calls a method and waits until it is answered, with whatever: as ``call(_:_:_:_:timeout:build:decode:)`` does.
+    /// Calls a method and waits for an answer of any kind, as ``call(_:_:_:_:timeout:build:decode:)`` does.
     ///
-    /// Of another name, because a trailing closure could mean either of them.
+    /// It has another name, because a trailing closure could belong to either.
     public func invoke(
         _ destination: String?,
         _ path: String,
@@ -58,7 +58,7 @@ extension BusConnection {
         try await call(destination, path, interface, member, timeout: timeout, build: build, decode: { _ in })
     }
 
-    /// A call to the bus itself, which it is never started for.
+    /// Makes a call to the bus itself, for which nothing has to be started.
     func newBusCall(_ member: String) throws(BusError) -> Message {
         let name = "org.freedesktop.DBus"
         let call = try newCall(name, "/org/freedesktop/DBus", name, member)
@@ -79,7 +79,7 @@ extension BusConnection {
         return Message(owning: message)
     }
 
-    /// Sends a call; `completion` gets the answer, or what there is instead of one, exactly once.
+    /// Sends a call. `completion` gets the answer, or the error in its place, exactly once.
     @discardableResult
     func start(_ message: Message, timeout: Duration?, _ completion: @escaping PendingCall.Completion)
         throws(BusError) -> PendingCall
@@ -101,7 +101,7 @@ extension BusConnection {
         return call
     }
 
-    /// libsystemd fails calls when the other end is gone, but not when we close.
+    /// Fails all calls. libsystemd does so when the other end is gone, but not when we close.
     func failPendingCalls() {
         for call in Array(pendingCalls.values) {
             call.finish(.failure(BusError.disconnected("The connection was closed.")))
@@ -110,16 +110,16 @@ extension BusConnection {
 
     // MARK: Signals
 
-    /// Calls `handler` with each message that a match rule describes, as long as the slot is held.
+    /// Calls `handler` with each message that matches a rule, as long as the slot is held.
     ///
-    /// Anyone may send a signal that looks like another's: name the `sender` in the rule.
+    /// Any program may send a signal that looks like another's, so name the `sender` in the rule.
     ///
     /// - Throws: ``BusError`` if the bus refuses the rule.
     ///
     /// The corresponding C function is ``sd_bus_add_match_async``.
     public func addMatch(_ rule: String, _ handler: @escaping @BusActor (Message) -> Void) async throws -> Slot {
         let target = MatchTarget(handler)
-        // Without a bus nobody has to be told of the rule.
+        // Without a bus, the rule doesn't have to be sent.
         guard isBusClient else { return try addMatch(rule, target, installed: nil) }
         var slot: Slot?
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -134,7 +134,7 @@ extension BusConnection {
         return slot
     }
 
-    /// - Parameter installed: libsystemd ends the connection if there is none and the bus refuses the rule.
+    /// - Parameter installed: handles the bus's answer. If `nil`, a refusal makes libsystemd end the connection.
     func addMatch(
         _ rule: String,
         _ target: MatchTarget,
@@ -152,7 +152,7 @@ extension BusConnection {
     }
 }
 
-/// A call without an answer yet.
+/// A call that isn't answered yet.
 @BusActor
 final class PendingCall {
     typealias Completion = @BusActor (Result<Message, any Error>) -> Void
@@ -166,7 +166,7 @@ final class PendingCall {
         self.completion = completion
     }
 
-    /// Ends the call; nothing happens if it has ended.
+    /// Ends the call; does nothing if it has ended.
     func finish(_ result: Result<Message, any Error>) {
         guard let completion else { return }
         self.completion = nil
@@ -176,7 +176,7 @@ final class PendingCall {
     }
 }
 
-/// Leads a task's cancellation to its call.
+/// Connects a task's cancellation with its call.
 @BusActor
 private final class CallHandle {
     var call: PendingCall?
@@ -184,7 +184,7 @@ private final class CallHandle {
     nonisolated init() {}
 }
 
-/// What a match's userdata leads to.
+/// The target of a match's userdata.
 @BusActor
 final class MatchTarget {
     let handler: @BusActor (Message) -> Void
@@ -215,7 +215,7 @@ private func handleMatch(
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
     receiving(message, userdata, as: MatchTarget.self) { target, signal in target.handler(signal) }
-    // 0: others may want the signal, too.
+    // 0: others may want the signal too.
     return 0
 }
 
@@ -232,7 +232,7 @@ private func finishMatch(
     return 1
 }
 
-/// Brings a message from a callback of libsystemd to the object that its userdata leads to.
+/// Passes a message from a callback of libsystemd to the target of its userdata.
 @inline(__always)
 func receiving<Target: AnyObject>(
     _ message: OpaquePointer?,

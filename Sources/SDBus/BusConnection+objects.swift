@@ -3,13 +3,13 @@
 internal import CSystemd
 internal import Glibc
 
-/// Objects for others to call.
+/// Objects that other programs can call.
 extension BusConnection {
-    /// Puts an interface on one object, for every caller.
+    /// Registers an interface on one object, for all callers.
     ///
-    /// - Returns: the registration; it ends when this is released. It keeps connection and object.
-    /// - Throws: ``BusError`` if the path isn't one or has the interface already, or a name or signature in the table is
-    ///   wrong.
+    /// - Returns: the registration, which ends when it is released. It keeps the connection and the object.
+    /// - Throws: ``BusError`` if the path is invalid or has the interface already, or if a name or signature in the
+    ///   table is invalid.
     ///
     /// The corresponding C function is ``sd_bus_add_object_vtable``.
     public func register<Object: AnyObject>(
@@ -31,15 +31,15 @@ extension BusConnection {
         return try own(slot, result, registration)
     }
 
-    /// Puts an interface on all objects at and below a path.
+    /// Registers an interface on all objects at and below a path.
     ///
     /// - Parameters:
-    ///   - prefix: the path; `find` is asked for it, too.
-    ///   - find: the object that `path` is for this caller, loaded or not. With `nil` there is none, in calls, properties and
-    ///     introspection alike; an error is the answer to the call. It must not wait for anything. It isn't asked for callers
-    ///     of whom the bus can't say which user they are: they get AccessDenied.
-    /// - Returns: the registration; it ends when this is released. It keeps the connection and `find`.
-    /// - Throws: ``BusError`` if the path isn't one, or a name or signature in the table is wrong.
+    ///   - prefix: the path. `find` is called for it too.
+    ///   - find: returns the object that `path` is for this caller, loaded or not. If it is `nil`, calls, properties
+    ///     and introspection see no object. An error is the answer to the call. It must not wait for anything. It isn't
+    ///     called for callers whose user the bus can't tell: they get AccessDenied.
+    /// - Returns: the registration, which ends when it is released. It keeps the connection and `find`.
+    /// - Throws: ``BusError`` if the path is invalid, or if a name or signature in the table is.
     ///
     /// The corresponding C function is ``sd_bus_add_fallback_vtable``.
     public func register<Object: AnyObject>(
@@ -62,13 +62,13 @@ extension BusConnection {
         return try own(slot, result, registration)
     }
 
-    /// Lists objects at introspection.
+    /// Lists objects for introspection.
     ///
     /// - Parameters:
-    ///   - prefix: the path at and below which `children` is asked.
-    ///   - children: whole paths below the path it is given, for this caller.
-    /// - Returns: the registration; it ends when this is released. It keeps the connection and `children`.
-    /// - Throws: ``BusError`` if the path isn't one.
+    ///   - prefix: the path at and below which `children` is called.
+    ///   - children: returns whole paths below the given path, for this caller.
+    /// - Returns: the registration, which ends when it is released. It keeps the connection and `children`.
+    /// - Throws: ``BusError`` if the path is invalid.
     ///
     /// The corresponding C function is ``sd_bus_add_node_enumerator``.
     public func enumerate(
@@ -95,7 +95,7 @@ extension BusConnection {
     }
 }
 
-/// What an enumerator's userdata leads to.
+/// The target of an enumerator's userdata.
 @BusActor
 private final class Enumerator {
     private let connection: BusConnection

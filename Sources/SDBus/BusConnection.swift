@@ -5,12 +5,12 @@ internal import Glibc
 
 /// A connection to a bus, or to another process without one.
 ///
-/// It is used on the loop's thread only, by code of ``BusActor``. It sends messages, calls others
-/// (``call(_:_:_:_:timeout:build:decode:)``) and has objects for others to call (``register(_:at:_:)``); its ``names`` and
-/// ``peers`` are objects of their own.
+/// Only code of ``BusActor`` uses it, on the loop's thread. It sends messages, calls others
+/// (``call(_:_:_:_:timeout:build:decode:)``), and has objects for others to call (``register(_:at:_:)``). Its ``names``
+/// and ``peers`` are objects of their own.
 ///
-/// libsystemd's own connection to its event loop isn't used: it dispatches one message at a time, and this service
-/// wants to know when what has already arrived is through (``afterDispatch``), to commit it in one transaction.
+/// It doesn't use libsystemd's own attachment to an event loop, which dispatches one message at a time. This service
+/// wants to know when everything that has arrived was dispatched (``afterDispatch``), to commit it in one transaction.
 ///
 /// The corresponding C type is ``sd_bus``.
 @BusActor
@@ -18,31 +18,31 @@ public final class BusConnection {
     let bus: OpaquePointer
     /// Whether there is a bus daemon at the other end.
     let isBusClient: Bool
-    /// The name that the bus gave this connection; `nil` where there is no bus.
+    /// The name that the bus gave this connection; `nil` without a bus.
     public let uniqueName: String?
 
     /// Called once after each round of dispatching: after at most 64 messages, or a millisecond.
     public var afterDispatch: (@BusActor () -> Void)?
-    /// Called when the other end is gone, or speaks no D-Bus; not after ``close()``. All calls have failed by then.
+    /// Called when the other end is gone, or doesn't speak D-Bus; not after ``close()``. All calls have failed by then.
     public var onDisconnect: (@BusActor () -> Void)?
-    /// Called with each answer and each signal to a peer, and how many bytes it has.
+    /// Called with each answer and each signal to a peer, and its size in bytes.
     public var onSent: (@BusActor (Peer, Int) -> Void)?
-    /// Decides about an answer of a method that has more than ``Message/largeAnswer``, by its size: true lets it be sent.
-    /// With false it is dropped, and whoever decided has taken the call over, as ``admitCalls(_:)`` says.
+    /// Decides by its size whether to send a method's answer of more than ``Message/largeAnswer`` bytes. If it returns
+    /// false, the answer is dropped, and it has taken over the call, as ``admitCalls(_:)`` describes.
     public var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?
-    /// Whom messages are from.
+    /// The senders of messages.
     public let peers: Peers
     /// The names that this connection owns.
     public let names: OwnedNames
 
     let dispatcher: Dispatcher
     let objects = ObjectTable()
-    /// What the sources' userdata leads to.
+    /// The target of the event sources' userdata.
     let reference = ConnectionReference()
     /// Decides which calls are dispatched; `nil` while nothing is registered.
     var admission: Admission?
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
-    /// The bus doesn't say what it holds for one connection, and does for all: dbus-broker.
+    /// Whether the bus doesn't report what it holds for one connection, but does for all: dbus-broker.
     var tellsOfAllOnly = false
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
@@ -64,12 +64,12 @@ public final class BusConnection {
 
     // MARK: Opening
 
-    /// Connects to a bus, and waits until it has given a name.
+    /// Connects to a bus, and waits until it has assigned a name.
     ///
     /// No file descriptors are accepted in messages.
     ///
     /// - Parameter description: a word for logs.
-    /// - Throws: ``BusError`` if there is no bus, or it refuses.
+    /// - Throws: ``BusError`` if there is no bus, or if it refuses.
     ///
     /// The corresponding C functions are ``sd_bus_new``, ``sd_bus_set_address`` and ``sd_bus_start``.
     public static func open(_ address: BusAddress, description: String) throws(BusError) -> BusConnection {
@@ -89,9 +89,9 @@ public final class BusConnection {
         return try BusConnection(owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) })
     }
 
-    /// Two connections, each at the other end of the other, without a bus; for tests.
+    /// Makes two connections, each the other's peer, without a bus; for tests.
     ///
-    /// Both are on the one thread: what blocks on one (``flush()``) may wait for the other for ever.
+    /// Both are on the same thread, so blocking on one (``flush()``) may wait for the other forever.
     ///
     /// - Throws: ``BusError`` if there are no file descriptors left.
     public static func pair() throws(BusError) -> (BusConnection, BusConnection) {
@@ -135,18 +135,18 @@ public final class BusConnection {
         sd_bus_is_open(bus) > 0
     }
 
-    /// Sends a message; what the socket doesn't take at once is sent as it can. A call that is sent so gets no answer.
+    /// Sends a message. What the socket doesn't take at once is sent later. A call that is sent so gets no answer.
     ///
-    /// - Throws: ``BusError`` if there is no connection any more, or too much waits to be sent.
+    /// - Throws: ``BusError`` if the connection is gone, or if too much waits to be sent.
     ///
     /// The corresponding C function is ``sd_bus_send``.
     public func send(_ message: Message) throws(BusError) {
         try check(sd_bus_send(bus, message.message, nil), "sending a message")
     }
 
-    /// A signal to one recipient, to be written and sent. There is no way to make a broadcast, which every user may read.
+    /// Makes a signal to one recipient, to be written and sent. There are no broadcasts, which every user may read.
     ///
-    /// - Throws: ``BusError`` if path, interface, member or destination isn't one.
+    /// - Throws: ``BusError`` if the path, interface, member or destination is invalid.
     ///
     /// The corresponding C functions are ``sd_bus_message_new_signal`` and ``sd_bus_message_set_destination``.
     public func newSignal(
@@ -159,7 +159,7 @@ public final class BusConnection {
         try check(sd_bus_message_new_signal(bus, &message, path, interface, member), "a signal")
         guard let message else { throw BusError(errno: ENOMEM) }
         let signal = Message(owning: message)
-        // Where there is no bus, the other end is the destination, and it has no name.
+        // Without a bus, the destination is the other end, which has no name.
         if isBusClient { try check(sd_bus_message_set_destination(message, destination), "a signal's destination") }
         return signal
     }
@@ -167,7 +167,7 @@ public final class BusConnection {
     /// Sends a signal to one peer.
     ///
     /// - Parameter build: writes the arguments.
-    /// - Throws: ``BusError`` if there is no connection any more, or the signal would be larger than
+    /// - Throws: ``BusError`` if the connection is gone, or if the signal would be larger than
     ///   ``Message/largestAnswer``; what `build` throws.
     public func signal(
         _ path: String,
@@ -192,13 +192,13 @@ public final class BusConnection {
 
     /// Ends the connection: nothing more comes in or goes out, calls fail, and all closures given to it are released.
     ///
-    /// What waits to be sent is lost, without ``flush()`` before.
+    /// What waits to be sent is lost, unless ``flush()`` was called before.
     ///
     /// The corresponding C function is ``sd_bus_close``.
     public func close() {
         dispatcher.stop()
         sd_bus_close(bus)
-        // Before calls fail: what admission asks of the bus must not find a connection that is going.
+        // Before the calls fail, because admission's questions to the bus must not find a connection that is closing.
         admission = nil
         failPendingCalls()
         names.close()
@@ -209,7 +209,7 @@ public final class BusConnection {
         onDisconnect = nil
     }
 
-    /// The other end is gone.
+    /// Closes the connection, because the other end is gone.
     func disconnected() {
         let onDisconnect = onDisconnect
         close()
@@ -217,12 +217,12 @@ public final class BusConnection {
     }
 }
 
-/// A reference to a connection that doesn't keep it, and is `nil` when it is gone; used on the loop's thread only.
+/// An unowned reference to a connection, which is `nil` once that is gone. Used on the loop's thread only.
 ///
-/// Not `weak`, because each message retains and releases the connection, which takes the slow path, several times as
-/// long, for an object that ever had a weak reference.
+/// Not `weak`, because each message retains and releases the connection. For an object that ever had a weak reference,
+/// that takes the slow path, several times as long.
 final class ConnectionReference {
     unowned(unsafe) var connection: BusConnection?
-    // unsafe is safe because deinit sets it to nil, on this same thread. If deinit has to wait for its turn on the thread,
-    // the memory is there until then, and callbacks keep nothing of it: who could (calls, registrations) keeps it alive.
+    // unsafe is safe because deinit sets it to nil, on this same thread. While deinit waits for the thread, the memory
+    // exists, and callbacks keep none of it: calls and registrations, which could, keep it alive.
 }

@@ -4,16 +4,16 @@ internal import CSystemd
 internal import Glibc
 internal import PlainText
 
-/// An error as it travels on the bus: a name for programs, and a sentence for people.
+/// An error as it is sent over the bus: a name for programs, and a sentence for users.
 ///
 /// The corresponding C type is ``sd_bus_error``.
 public struct BusError: Error, Equatable, CustomStringConvertible {
-    /// A D-Bus error name, as `org.freedesktop.DBus.Error.Failed`.
+    /// A D-Bus error name, such as `org.freedesktop.DBus.Error.Failed`.
     public var name: String
-    /// What happened, in words; never what another user may not know.
+    /// What happened, in words. It must not reveal what another user may not know.
     public var message: String
 
-    /// An error of any name.
+    /// Makes an error with any name.
     public init(name: String, message: String) {
         self.name = name
         self.message = message
@@ -57,7 +57,7 @@ extension BusError {
     public static func noReply(_ message: String) -> BusError { standard("NoReply", message) }
     /// `org.freedesktop.DBus.Error.Disconnected`.
     public static func disconnected(_ message: String) -> BusError { standard("Disconnected", message) }
-    /// `org.freedesktop.DBus.Error.AddressInUse`: a bus name that someone else has.
+    /// `org.freedesktop.DBus.Error.AddressInUse`: a bus name that another connection owns.
     public static func nameTaken(_ message: String) -> BusError { standard("AddressInUse", message) }
 
     /// `org.freedesktop.DBus.Error.NameHasNoOwner`.
@@ -69,10 +69,10 @@ extension BusError {
 }
 
 extension BusError {
-    /// What an errno means on the bus; of either sign.
+    /// Translates an errno of either sign.
     ///
-    /// A message that isn't what its reader expects is InvalidArgs. The corresponding C function for all others is
-    /// ``sd_bus_error_set_errno``.
+    /// For a message that isn't what its reader expects, it is InvalidArgs. The corresponding C function for all others
+    /// is ``sd_bus_error_set_errno``.
     init(errno code: Int32, _ what: String = "") {
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
@@ -85,29 +85,29 @@ extension BusError {
         }
     }
 
-    /// A copy of what libsystemd reports.
+    /// Copies what libsystemd reports.
     init(_ error: sd_bus_error) {
         name = error.name.map { String(cString: $0) } ?? ""
         message = error.message.map { String(cString: $0) } ?? ""
     }
 
-    /// Any error, as the bus gets to see it: what isn't a `BusError` is Failed.
+    /// Translates any error for the bus: one that isn't a `BusError` becomes Failed.
     init(_ error: any Error) {
         self = error as? BusError ?? .failed("\(error)")
     }
 
-    /// The message as it leaves the process: texts in it may come from anywhere.
+    /// The message as it leaves the process. It is cleaned, because parts of it may come from anywhere.
     var text: String { message.cleaned(atMost: 2048) }
 
-    /// Hands this to libsystemd, which answers with it.
+    /// Passes the error to libsystemd, which answers with it.
     ///
-    /// - Returns: what the callback has to return.
+    /// - Returns: the value for the callback to return.
     func set(_ error: UnsafeMutablePointer<sd_bus_error>?) -> Int32 {
         min(-1, sd_bus_error_set(error, name, text))
     }
 }
 
-/// Turns a negative result of libsystemd into an error that says what was being done.
+/// Throws an error that says what was being done, if a result of libsystemd is negative.
 @inline(__always)
 @discardableResult
 func check(_ result: Int32, _ what: StaticString) throws(BusError) -> Int32 {
@@ -115,7 +115,7 @@ func check(_ result: Int32, _ what: StaticString) throws(BusError) -> Int32 {
     return result
 }
 
-/// Apart, so that the check is small where it is inlined.
+/// A function of its own, so that the check is small where it is inlined.
 @inline(never)
 private func failure(_ result: Int32, _ what: StaticString) -> BusError {
     BusError(errno: result, what.description)

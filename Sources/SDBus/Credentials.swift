@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the bus says of a connection: it was noted when the connection was made, and the bus vouches for it.
+/// What the bus knows of a connection. It was recorded when the connection was made, and the bus vouches for it.
 public struct Credentials: Sendable, Equatable {
-    /// The user.
+    /// The user's id.
     public var uid: UInt32
-    /// The process; it may have ended, and its number may be another's by now.
+    /// The process's id. The process may have ended, and the id may be another's by now.
     public var pid: Int32?
-    /// The label of a Linux security module (AppArmor, SELinux), where there is one.
+    /// The label of a Linux security module (AppArmor, SELinux), if there is one.
     public var securityLabel: String?
-    /// The numbers of the user's groups, the primary one included; none where the bus doesn't say.
+    /// The ids of the user's groups, including the primary one; empty if the bus doesn't tell.
     public var groups: [UInt32]
 
-    /// Credentials, for tests and for connections without a bus.
+    /// Makes credentials, for tests and for connections without a bus.
     public init(uid: UInt32, pid: Int32? = nil, securityLabel: String? = nil, groups: [UInt32] = []) {
         self.uid = uid
         self.pid = pid
@@ -23,7 +23,7 @@ public struct Credentials: Sendable, Equatable {
 extension Credentials {
     /// Reads the answer to GetConnectionCredentials.
     ///
-    /// - Throws: ``BusError`` if it doesn't say which user it is: there is no user to assume (CVE-2021-3560).
+    /// - Throws: ``BusError`` if it doesn't name the user, because none may be assumed (CVE-2021-3560).
     init(reading reply: Message) throws {
         var uid: UInt32?
         var pid: UInt32?

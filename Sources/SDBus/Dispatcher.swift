@@ -5,14 +5,14 @@ internal import Glibc
 
 /// Decides when a connection's socket is read and written, and how much at a time.
 ///
-/// Before each wait of the loop, ``prepare()`` asks libsystemd what it waits for: that changes with each message. So
-/// messages that jobs and timers have queued are sent, too.
+/// Before each wait of the loop, ``prepare()`` asks libsystemd what to wait for, which changes with each message. So
+/// messages that jobs and timers have queued are sent too.
 @BusActor
 final class Dispatcher {
-    /// Messages in a round, and microseconds: others on the loop get their turn.
+    /// The messages and microseconds in a round, so that others on the loop get their turn.
     private static let roundLimit = 64
     private static let roundTime: UInt64 = 1000
-    /// Messages that may wait to be sent before we read no more.
+    /// The number of messages that may wait to be sent before we stop reading.
     private static let writeLimit: UInt64 = 1024
 
     private let bus: OpaquePointer
@@ -20,26 +20,26 @@ final class Dispatcher {
     /// The descriptor that the loop watches, or -1.
     private var watched: Int32 = -1
     private var deadline: OpaquePointer?
-    /// The registration that has remembered the object of the message being dispatched.
+    /// The registration that remembers the object of the message being dispatched.
     var lookup: Registration?
 
     init(_ bus: OpaquePointer) {
         self.bus = bus
     }
 
-    /// Has the event loop watch the socket and libsystemd's timeouts.
+    /// Makes the event loop watch the socket and libsystemd's timeouts.
     ///
-    /// - Parameter reference: what the sources' userdata leads to; it lives until ``stop()``.
+    /// - Parameter reference: the target of the sources' userdata, which must live until ``stop()``.
     func start(_ reference: ConnectionReference) throws(BusError) {
         let event = EventLoop.shared.event
         let userdata = Unmanaged.passUnretained(reference).toOpaque()
-        // A descriptor of our own: libsystemd closes its own when the bus goes, before it tells us. If a child that
-        // was forked just then has a copy, the loop would hear of a source that is gone.
+        // A descriptor of our own: libsystemd closes its own before it tells us that the bus is gone. If a child that
+        // was forked just then has a copy, the loop would report a source that is gone.
         let socket = try check(sd_bus_get_fd(bus), "the socket of a connection")
         watched = fcntl(socket, F_DUPFD_CLOEXEC, 3)
         if watched < 0 { throw BusError(errno: errno, "the socket of a connection") }
         try check(sd_event_add_io(event, &readiness, watched, 0, connectionIsReady, userdata), "a socket")
-        // Waking up a millisecond late is good enough for a timeout.
+        // A timeout may be a millisecond late.
         try check(
             sd_event_add_time(event, &deadline, CLOCK_MONOTONIC, .max, 1000, connectionIsDue, userdata),
             "a timeout"
@@ -47,7 +47,7 @@ final class Dispatcher {
         try check(sd_event_source_set_prepare(readiness, connectionWaits), "a socket")
     }
 
-    /// Has the event loop forget this connection.
+    /// Removes this connection from the event loop.
     func stop() {
         readiness = sd_event_source_disable_unref(readiness)
         if watched >= 0 { Glibc.close(watched) }
@@ -59,30 +59,30 @@ final class Dispatcher {
     fileprivate func prepare() {
         let isCongested = isCongested
         let events = sd_bus_get_events(bus)
-        // Bits of poll, which are those of epoll.
+        // The bits of poll, which are those of epoll.
         var wanted = events < 0 ? 0 : UInt32(events)
         if isCongested { wanted &= ~EPOLLIN.rawValue }
         sd_event_source_set_io_events(readiness, wanted)
 
         var time: UInt64 = 0
-        // An error is for dispatch() to see. Messages that were read during a blocking call wait with time 0, and have
-        // to wait while we read no more.
+        // dispatch() will see an error. Messages that were read during a blocking call wait with time 0, and have to
+        // wait while we don't read.
         if events >= 0, sd_bus_get_timeout(bus, &time) < 0 { time = 0 }
         if isCongested { time = .max }
         sd_event_source_set_time(deadline, time)
         sd_event_source_set_enabled(deadline, Int32(time == .max ? SD_EVENT_OFF : SD_EVENT_ONESHOT))
     }
 
-    /// A round: what has arrived, in order, and then ``BusConnection/afterDispatch``.
+    /// Dispatches a round: what has arrived, in order, and then ``BusConnection/afterDispatch``.
     ///
-    /// If the limit ends it, the socket is readable still, and the next turn of the loop goes on.
+    /// If the limit ends it, the socket is still readable, and the next turn of the loop continues.
     fileprivate func dispatch(for connection: BusConnection) {
         let end = EventLoop.now + Self.roundTime
         var count = 0
         var result = process()
         while result > 0 {
             count += 1
-            // The clock costs as much as a lookup: not at every message.
+            // Reading the clock costs as much as a lookup, so not at every message.
             if count == Self.roundLimit || isCongested || (count % 8 == 0 && EventLoop.now >= end) { break }
             result = process()
         }
@@ -101,7 +101,7 @@ final class Dispatcher {
         queuedWrites > Self.writeLimit
     }
 
-    /// How many messages wait to be sent.
+    /// The number of messages that wait to be sent.
     var queuedWrites: UInt64 {
         var count: UInt64 = 0
         return sd_bus_get_n_queued_write(bus, &count) >= 0 ? count : 0

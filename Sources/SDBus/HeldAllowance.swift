@@ -3,27 +3,27 @@
 internal import CSystemd
 internal import Glibc
 
-// What others can have dbus-broker keep for us.
+// Bounds how much data for us other users can make dbus-broker hold.
 //
-// dbus-broker grants each user an allowance of bytes, 512 MiB as it comes, for messages that wait for that user's
-// connections. Other users share it: with one of them, that one may fill a third. Its loop reads 2 KiB of each connection
-// in a round, and writes 16 messages to one. So two connections that send small calls without a pause fill the third,
-// about 80,000 calls, however fast the receiver reads, and everybody's calls wait behind them.
+// dbus-broker grants each user an allowance of bytes, 512 MiB by default, for messages that wait for that user's
+// connections. Other users share it; a single one of them may fill a third. The broker's loop reads 2 KiB of each
+// connection in a round, and writes 16 messages to one. So two connections that send small calls without a pause fill
+// the third, about 80,000 calls, however fast the receiver reads, and everyone's calls wait behind them.
 //
-// A message that is being sent counts against its own sender's allowance as soon as its header has said how long it
-// will be, and the bus touches no memory for it before it comes. Connections of our own that send such a header and no
-// more take away what others could fill. They never get a name, and the bus forgets them with us.
+// A message that is being sent counts against its own sender's allowance as soon as its header has announced its
+// length, and the bus touches no memory for it before it comes. So we open connections that send such a header and no
+// more: they use up what others could fill. They never get a name, and the bus forgets them with us.
 
-/// A part of this process's allowance at the bus that others can't fill, as long as this object is there.
+/// A part of this process's allowance at the bus that others can't fill, as long as this object exists.
 @BusActor
 public final class HeldAllowance {
-    /// How many bytes are held.
+    /// The number of bytes that are held.
     public private(set) var bytes = 0
     private var sockets: [Int32] = []
 
-    /// What a message may announce; dbus-broker takes 128 MiB.
+    /// The bytes that a message may announce; dbus-broker accepts 128 MiB.
     private static let largestPiece = 120 << 20
-    /// How long the bus may take for an answer, in milliseconds.
+    /// How long to wait for an answer of the bus, in milliseconds.
     private static let patience: Int32 = 1000
 
     fileprivate init(_ bytes: Int, at bus: Int32) {
@@ -40,7 +40,7 @@ public final class HeldAllowance {
         for socket in sockets { close(socket) }
     }
 
-    /// Another connection to what a socket is connected to.
+    /// Opens another connection to the peer of a socket.
     private static func connect(like other: Int32) -> Int32? {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -57,9 +57,9 @@ public final class HeldAllowance {
         return nil
     }
 
-    /// Sends the beginning of a message, after as much as the bus wants to hear before it.
+    /// Sends the beginning of a message, after the authentication that the bus requires.
     ///
-    /// - Returns: whether the bus has read it. It hangs up if there is less in the allowance.
+    /// - Returns: whether the bus has read it. It disconnects if the allowance is smaller.
     private static func announce(_ bytes: Int, on socket: Int32) -> Bool {
         var header: [UInt8] = [UInt8(ascii: "l"), 4, 1, 1]
         for number in [UInt32(bytes), 1, 0] { withUnsafeBytes(of: number.littleEndian) { header += $0 } }
@@ -72,23 +72,23 @@ public final class HeldAllowance {
 }
 
 extension BusConnection {
-    /// Holds what the bus would let others fill of this process's allowance, but for a rest.
+    /// Holds what the bus would let others fill of this process's allowance, except for a rest.
     ///
-    /// Only for a process whose user has no other programs on the bus: the allowance is the user's. To be called before
-    /// the connection has a name; it blocks for as long as the bus takes to answer a few connections.
+    /// Only for a process whose user has no other programs on the bus, because the allowance is the user's. Call it
+    /// before the connection has a name. It blocks for as long as the bus takes to answer a few connections.
     ///
     /// - Parameter rest: how many bytes others may fill together. One of them can send a message of a third of it; each
     ///   user that has filled its share leaves less to the next.
-    /// - Returns: `nil` if there is nothing to hold: on a bus other than dbus-broker, on one that doesn't say, where less is
-    ///   left already, and where the system grants no memory that it doesn't have.
+    /// - Returns: `nil` if there is nothing to hold: on a bus other than dbus-broker, on one that doesn't tell, if less
+    ///   is left already, and if the system grants no memory that it doesn't have.
     public func holdAllowance(leaving rest: Int) async -> HeldAllowance? {
-        // An error is the answer of a bus that has no allowance, or doesn't tell us.
+        // A bus without an allowance answers with an error, as does one that doesn't tell us.
         guard let left = try? await allowance(of: geteuid()), left > rest, Self.memoryIsLent else { return nil }
         let bus = sd_bus_get_fd(bus)
         return bus >= 0 ? HeldAllowance(left - rest, at: bus) : nil
     }
 
-    /// Whether the bus gets memory that it asks for and doesn't use. It ends where it gets none.
+    /// Whether the bus gets memory that it requests but doesn't use. If it gets none, it exits.
     private static var memoryIsLent: Bool {
         guard let file = fopen("/proc/sys/vm/overcommit_memory", "re") else { return false }
         defer { fclose(file) }

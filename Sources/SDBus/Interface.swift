@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A D-Bus interface, as a table: what there is, in which types, and what does it.
+/// A D-Bus interface as a table: its members, their types, and their handlers.
 ///
-/// `Object` is what the methods and properties are of. ``BusConnection/register(_:at:_:)`` puts one object on the bus,
-/// ``BusConnection/register(_:under:find:)`` many.
+/// `Object` is the type that has the methods and properties. ``BusConnection/register(_:at:_:)`` puts one object on the
+/// bus, ``BusConnection/register(_:under:find:)`` many.
 ///
-/// Every method may be called by everyone, as far as libsystemd is concerned: handlers decide.
+/// As far as libsystemd is concerned, any caller may call any method. The handlers decide.
 public struct Interface<Object: AnyObject>: Sendable {
     /// Handles a call: by answering it, by keeping it to answer later, or by throwing.
     ///
-    /// An error that isn't a ``BusError`` gets to the caller as Failed, with its description.
+    /// An error that isn't a ``BusError`` reaches the caller as Failed, with its description.
     public typealias Handler = @BusActor (Object, MethodCall) throws -> Void
-    /// Appends a property's value to a message; must not wait for anything.
+    /// Appends a property's value to a message. It must not wait for anything.
     public typealias Getter = @BusActor (Object, Message, Peer) throws -> Void
 
-    /// The name, as `org.freedesktop.DBus.Properties`.
+    /// The name, such as `org.freedesktop.DBus.Properties`.
     public let name: String
-    /// Everything in it, in the order of introspection.
+    /// The members, in the order of introspection.
     public let members: [Member]
 
-    /// An interface.
+    /// Makes an interface from its parts.
     public init(_ name: String, _ members: [Member]) {
         self.name = name
         self.members = members
@@ -37,12 +37,12 @@ public struct Interface<Object: AnyObject>: Sendable {
             case property(type: String, changes: PropertyChanges, Getter)
         }
 
-        /// A method.
+        /// Makes a method.
         ///
         /// - Parameters:
-        ///   - arguments: name and signature of each argument; libsystemd refuses calls with others.
-        ///   - results: name and signature of each value in the reply.
-        ///   - sensitive: whether memory of calls and replies is erased after use.
+        ///   - arguments: the name and signature of each argument. libsystemd refuses calls with others.
+        ///   - results: the name and signature of each value in the reply.
+        ///   - sensitive: whether the memory of calls and replies is erased after use.
         ///
         /// The corresponding C macro is ``SD_BUS_METHOD_WITH_NAMES_OFFSET``.
         public static func method(
@@ -61,18 +61,18 @@ public struct Interface<Object: AnyObject>: Sendable {
             return Member(name: name, kind: kind)
         }
 
-        /// A signal, for introspection; ``BusConnection/newSignal(_:_:_:to:)`` makes one to send.
+        /// Makes a signal, for introspection. ``BusConnection/newSignal(_:_:_:to:)`` makes one to send.
         ///
         /// The corresponding C macro is ``SD_BUS_SIGNAL_WITH_NAMES``.
         public static func signal(_ name: String, _ arguments: KeyValuePairs<String, String> = [:]) -> Member {
             Member(name: name, kind: .signal(arguments.map(Argument.init)))
         }
 
-        /// A property that everybody can read who finds the object, unless its getter throws.
+        /// Makes a property that every caller can read who finds the object, unless its getter throws.
         ///
-        /// A service whose callers may read different things has a function of its own for its tables, which says who may.
+        /// A service whose callers may read different things has its own function for its tables, which says who may.
         ///
-        /// - Parameter type: the signature of its value.
+        /// - Parameter type: the signature of the value.
         ///
         /// The corresponding C macro is ``SD_BUS_PROPERTY``.
         public static func unguardedProperty(
@@ -86,15 +86,15 @@ public struct Interface<Object: AnyObject>: Sendable {
     }
 }
 
-/// How a property changes. There is no way to say that it tells: PropertiesChanged is a broadcast, to every user.
+/// How a property changes. It can't announce changes, because PropertiesChanged is a broadcast to every user.
 public enum PropertyChanges: Sendable {
-    /// It changes, and says nothing (EmitsChangedSignal is `false`).
+    /// It changes without a signal (EmitsChangedSignal is `false`).
     case silently
-    /// It stays what it is (EmitsChangedSignal is `const`).
+    /// It never changes (EmitsChangedSignal is `const`).
     case never
 }
 
-/// Name and signature of a method's or signal's argument.
+/// The name and signature of a method's or signal's argument.
 struct Argument: Sendable {
     let name: String
     let signature: String

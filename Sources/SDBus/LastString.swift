@@ -3,19 +3,19 @@
 internal import CSystemd
 internal import Glibc
 
-/// The string that came last: where it most often comes again, it is neither checked nor copied anew.
+/// The last string. If the same one comes again, as it mostly does, it is neither validated nor copied again.
 struct LastString {
     private var value = ""
     private var bytes: ContiguousArray<CChar> = [0]
 
-    /// A C string as a string.
+    /// Converts a C string.
     mutating func string(_ cString: UnsafePointer<CChar>) -> String {
         note(cString)
         return value
     }
 
-    /// Remembers a C string; `nil` is the empty one.
-    /// - Returns: whether it is the one that came last.
+    /// Remembers a C string; `nil` counts as the empty one.
+    /// - Returns: whether it is the same as the last one.
     @discardableResult
     mutating func note(_ cString: UnsafePointer<CChar>?) -> Bool {
         guard let cString else {
@@ -29,16 +29,16 @@ struct LastString {
     }
 }
 
-/// The method that was called last: where it most often is called again, what is known of it is found without its name.
+/// The last method. If it is called again, as it mostly is, what is known of it is found without its name.
 public struct LastMethod {
     private var interface = LastString()
     private var member = LastString()
 
-    /// No method.
+    /// Begins without a method.
     public init() {}
 
     /// Remembers the method of a call.
-    /// - Returns: whether it is the one that was called last, and through the same interface, if the call names one.
+    /// - Returns: whether it is the same as the last one, with the same interface, or again without one.
     public mutating func note(_ call: Message) -> Bool {
         let isSameInterface = interface.note(sd_bus_message_get_interface(call.message))
         return member.note(sd_bus_message_get_member(call.message)) && isSameInterface

@@ -4,13 +4,13 @@ internal import CSystemd
 
 // Calls that are kept for later.
 //
-// A message may have more than can be read of it: header fields that nobody knows, and bytes after its last argument.
-// dbus-daemon strips the former and refuses the latter, dbus-broker passes the former on. libsystemd keeps all of it as
-// long as the message, and says nothing about its size. So what is kept is a copy of what can be read, and measured.
+// A message may have more than can be read of it: unknown header fields, and bytes after its last argument. dbus-daemon
+// strips the former and refuses the latter; dbus-broker passes the former on. libsystemd keeps all of it as long as the
+// message, and doesn't tell its size. So what is kept is a measured copy of what can be read.
 extension Message {
-    /// A call in memory of its own, at the beginning of its arguments, with nothing but what can be read of this one.
+    /// Copies a call, with only what can be read of it. The copy is at the beginning of its arguments.
     ///
-    /// - Parameter hasArguments: without them it can be answered, and no more.
+    /// - Parameter hasArguments: whether to copy the arguments. Without them the copy can only be answered.
     /// - Returns: `nil` if the arguments are broken.
     ///
     /// The corresponding C functions are ``sd_bus_message_copy`` and ``sd_bus_message_seal``.

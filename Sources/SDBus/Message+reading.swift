@@ -3,13 +3,13 @@
 internal import CSystemd
 internal import Glibc
 
-/// Reading. What isn't what was expected is InvalidArgs: it is the sender's mistake.
+/// Reading. If a message isn't as expected, the error is InvalidArgs, because it is the sender's mistake.
 extension Message {
-    /// Reads a string, an object path or a signature, whichever comes; always valid UTF-8.
+    /// Reads a string, an object path or a signature, whichever is next. The result is always valid UTF-8.
     ///
-    /// libsystemd accepts no noncharacters (as U+FFFF) in what it reads.
+    /// libsystemd accepts no noncharacters (such as U+FFFF) in what it reads.
     ///
-    /// - Throws: ``BusError`` if something else comes, or nothing, or not UTF-8.
+    /// - Throws: ``BusError`` if something else is next, or nothing, or not UTF-8.
     ///
     /// The corresponding C function is ``sd_bus_message_read_basic``.
     public func readString() throws(BusError) -> String {
@@ -61,11 +61,11 @@ extension Message {
 
     /// Reads an array of bytes (`ay`).
     ///
-    /// - Parameter maximum: the most bytes.
-    /// - Throws: ``BusError``: LimitsExceeded if there are more, of which nothing is copied.
+    /// - Parameter maximum: the largest number of bytes.
+    /// - Throws: ``BusError``: LimitsExceeded if there are more, and then nothing is copied.
     ///
-    /// The corresponding C function is ``sd_bus_message_read_array``. It refuses a message of the other byte order, whatever
-    /// the elements are; then each byte is read by itself.
+    /// The corresponding C function is ``sd_bus_message_read_array``. It refuses a message in the other byte order,
+    /// whatever the elements are. Then the bytes are read one by one.
     public func readBytes(atMost maximum: Int = .max) throws(BusError) -> [UInt8] {
         var start: UnsafeRawPointer?
         var count = 0
@@ -89,7 +89,7 @@ extension Message {
 
     /// Reads an array of strings (`as`).
     ///
-    /// - Parameter maximum: the most strings.
+    /// - Parameter maximum: the largest number of strings.
     /// - Throws: ``BusError``: LimitsExceeded if there are more.
     public func readStrings(atMost maximum: Int = .max) throws(BusError) -> [String] {
         guard try enterContainer("a", "s") else { throw missing("strings") }
@@ -106,12 +106,12 @@ extension Message {
         .limitsExceeded("The message has more than \(maximum) \(what) in one array.")
     }
 
-    /// Reads an array of dictionary entries with strings as keys, as `a{sv}`, and calls `body` with each key.
+    /// Reads an array of dictionary entries with string keys, such as `a{sv}`, and calls `body` with each key.
     ///
     /// - Parameters:
     ///   - contents: the signature of an entry, without braces.
-    ///   - body: has to read the entry's value, all of it; or ``skip()`` it.
-    /// - Throws: ``BusError``, or what `body` throws; the message can't be read on then, without ``rewind(whole:)``.
+    ///   - body: must read the entry's whole value, or ``skip()`` it.
+    /// - Throws: ``BusError``, or what `body` throws. Reading can't continue then without ``rewind(whole:)``.
     public func readDictionary(_ contents: StaticString = "sv", _ body: (String) throws -> Void) throws {
         guard try enterContainer("a", contents: nil) else { throw missing("a dictionary") }
         while try enterContainer("e", contents) {
@@ -121,7 +121,7 @@ extension Message {
         try exitContainer()
     }
 
-    /// The type that comes next; `nil` at the end of the container or message.
+    /// Returns the type that is next; `nil` at the end of the container or message.
     ///
     /// The corresponding C function is ``sd_bus_message_peek_type``.
     public func peekType() throws(BusError) -> Unicode.Scalar? {
@@ -130,7 +130,7 @@ extension Message {
         return Unicode.Scalar(UInt8(bitPattern: type))
     }
 
-    /// What the container that comes next contains, as ``enterContainer(_:_:)`` takes it; empty for other types.
+    /// Returns the contents of the next container, as ``enterContainer(_:_:)`` takes them; empty for other types.
     ///
     /// The corresponding C function is ``sd_bus_message_peek_type``.
     public func peekContents() throws(BusError) -> String {
@@ -139,7 +139,7 @@ extension Message {
         return contents.map { String(cString: $0) } ?? ""
     }
 
-    /// Enters a variant, whatever is in it.
+    /// Enters a variant, whatever it contains.
     ///
     /// The corresponding C function is ``sd_bus_message_enter_container``.
     ///
@@ -151,9 +151,9 @@ extension Message {
 
     /// Enters an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`).
     ///
-    /// - Parameter contents: what must be in it: the signature after the `a`, or within the parentheses or braces.
+    /// - Parameter contents: what it must contain: the signature after the `a`, or within the parentheses or braces.
     /// - Returns: false at the end of the container or message around it.
-    /// - Throws: ``BusError`` if something else comes.
+    /// - Throws: ``BusError`` if something else is next.
     ///
     /// The corresponding C function is ``sd_bus_message_enter_container``.
     @discardableResult
@@ -161,7 +161,7 @@ extension Message {
         try enterContainer(type, contents: contents.cString)
     }
 
-    /// Enters a container, as the other function of this name does, where the contents are known only now.
+    /// Enters a container, as the other function of this name does, if the contents are known only at run time.
     @_disfavoredOverload
     @discardableResult
     public func enterContainer(_ type: Unicode.Scalar, _ contents: String) throws(BusError) -> Bool {
@@ -183,21 +183,21 @@ extension Message {
         try check(sd_bus_message_exit_container(message), "reading a container to its end")
     }
 
-    /// Passes over the next value, whatever it is.
+    /// Skips the next value, whatever it is.
     ///
     /// The corresponding C function is ``sd_bus_message_skip``.
     public func skip() throws(BusError) {
         try check(sd_bus_message_skip(message, nil), "skipping a value")
     }
 
-    /// Whether everything has been read: of the whole message, or of the container entered last.
+    /// Returns whether everything has been read: of the whole message, or of the container entered last.
     ///
     /// The corresponding C function is ``sd_bus_message_at_end``.
     public func isAtEnd(whole: Bool) throws(BusError) -> Bool {
         try check(sd_bus_message_at_end(message, whole ? 1 : 0), "reading a message") > 0
     }
 
-    /// Starts over: at the message's beginning, or at that of the container entered last.
+    /// Starts over: at the beginning of the message, or of the container entered last.
     ///
     /// The corresponding C function is ``sd_bus_message_rewind``.
     public func rewind(whole: Bool = true) throws(BusError) {

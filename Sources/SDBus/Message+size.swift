@@ -3,18 +3,18 @@
 internal import CSystemd
 internal import Glibc
 
-/// How large messages are: libsystemd knows, and doesn't tell.
+/// The sizes of messages, which libsystemd knows but doesn't tell.
 extension Message {
-    /// The largest answer or signal: half of what the system bus takes, which disconnects the sender of more.
+    /// The largest answer or signal, in bytes: half of what the system bus accepts before it disconnects the sender.
     public static let largestAnswer = 16 << 20
 
-    /// What answers have at most but for a few: a larger one is decided about by itself
+    /// The size in bytes that few answers exceed. Each larger one is decided on separately
     /// (``BusConnection/admitLargeAnswer``).
     public static let largeAnswer = 1 << 20
 
-    /// About how many bytes the arguments of a message that came in have; `nil` if they are more than `limit`.
+    /// Returns about how many bytes the arguments of an incoming message have; `nil` if they have more than `limit`.
     ///
-    /// It takes no longer than `limit` bytes take, and leaves the message at its beginning.
+    /// It takes no longer than for `limit` bytes, and leaves the message at its beginning.
     public func argumentSize(atMost limit: Int) -> Int? {
         var size = 0
         defer { try? rewind() }
@@ -22,7 +22,7 @@ extension Message {
         return size
     }
 
-    /// Counts what is left of the container that was entered last, and stops beyond the limit.
+    /// Counts what is left of the container entered last, and stops beyond the limit.
     private func measure(_ size: inout Int, _ limit: Int) throws(BusError) {
         while size <= limit, let type = try peekType() {
             // Values are padded to 8 bytes at most.

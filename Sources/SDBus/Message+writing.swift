@@ -3,17 +3,17 @@
 internal import CSystemd
 internal import Glibc
 
-/// Writing. An error leaves the message unusable: it can only be dropped.
+/// Writing. After an error, the message is unusable and can only be dropped.
 extension Message {
     /// Appends a string.
     ///
-    /// - Throws: ``BusError`` (InvalidArgs) if it has a U+0000, which D-Bus can't carry.
+    /// - Throws: ``BusError`` (InvalidArgs) if it contains U+0000, which D-Bus can't carry.
     ///
-    /// The corresponding C function is ``sd_bus_message_append_string_space``: ``sd_bus_message_append_basic`` would end
-    /// the string at a U+0000, and look for it twice.
+    /// The corresponding C function is ``sd_bus_message_append_string_space``: ``sd_bus_message_append_basic`` would
+    /// end the string at a U+0000, and search for it twice.
     public func append(_ value: String) throws(BusError) {
         var value = value
-        // Native strings have their UTF-8 in one piece already, and nothing is copied but into the message.
+        // A native string's UTF-8 is contiguous already, so it is copied only into the message.
         try grow(alignment: 4, by: value.utf8.count + 5)
         let result = value.withUTF8 { append(utf8: $0) }
         try check(result, "writing a string")
@@ -63,7 +63,7 @@ extension Message {
 
     /// Appends an object path (`o`).
     ///
-    /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
+    /// - Throws: ``BusError`` (InvalidArgs) if it is invalid.
     public func append(objectPath path: String) throws(BusError) {
         guard !path.utf8.contains(0) else { throw .invalidArguments("An object path can't have a U+0000.") }
         try grow(alignment: 4, by: path.utf8.count + 5)
@@ -72,7 +72,7 @@ extension Message {
 
     /// Appends a signature (`g`).
     ///
-    /// - Throws: ``BusError`` (InvalidArgs) if it isn't one.
+    /// - Throws: ``BusError`` (InvalidArgs) if it is invalid.
     public func append(signature: String) throws(BusError) {
         guard !signature.utf8.contains(0) else { throw .invalidArguments("A signature can't have a U+0000.") }
         try grow(alignment: 1, by: signature.utf8.count + 2)
@@ -96,17 +96,17 @@ extension Message {
 
     /// Appends an array of strings (`as`).
     ///
-    /// - Throws: ``BusError`` (InvalidArgs) if one has a U+0000.
+    /// - Throws: ``BusError`` (InvalidArgs) if one contains U+0000.
     public func append(strings: some Sequence<String>) throws(BusError) {
         try openContainer("a", contents: ("s" as StaticString).cString)
         for string in strings { try append(string) }
         try closeContainer()
     }
 
-    /// Appends an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`) and has `body` write what is in it.
+    /// Appends an array (`a`), variant (`v`), struct (`r`) or dictionary entry (`e`), whose contents `body` writes.
     ///
     /// - Parameter contents: the signature after the `a`, or within the parentheses or braces.
-    /// - Throws: ``BusError`` if `body` doesn't write that, or what it throws.
+    /// - Throws: ``BusError`` if `body` writes something else; what `body` throws.
     ///
     /// The corresponding C functions are ``sd_bus_message_open_container`` and ``sd_bus_message_close_container``.
     public func container(_ type: Unicode.Scalar, _ contents: StaticString, _ body: () throws -> Void) throws {
@@ -115,7 +115,7 @@ extension Message {
         try closeContainer()
     }
 
-    /// Appends a container, as the other function of this name does, where the contents are known only now.
+    /// Appends a container, as the other function of this name does, if the contents are known only at run time.
     @_disfavoredOverload
     public func container(_ type: Unicode.Scalar, _ contents: String, _ body: () throws -> Void) throws {
         try contents.withCString { try openContainer(type, contents: $0) }
@@ -138,7 +138,7 @@ extension Message {
         try check(sd_bus_message_close_container(message), "writing a container to its end")
     }
 
-    /// Appends what comes next in another message: one value, or all that is left.
+    /// Copies what is next in another message: one value, or all that is left.
     ///
     /// - Returns: false if nothing is left.
     ///
@@ -150,7 +150,7 @@ extension Message {
 
     // MARK: Size
 
-    /// Counts what is about to be written, as the D-Bus Specification marshals it.
+    /// Counts the bytes about to be written, as the D-Bus Specification marshals them.
     @inline(__always)
     private func grow(alignment: Int, by count: Int) throws(BusError) {
         size = (size + alignment - 1) & ~(alignment - 1) + count
@@ -162,7 +162,7 @@ extension Message {
         .limitsExceeded("The answer would have more than \(limit >> 20) MiB. Ask for a part of it at a time.")
     }
 
-    /// How the elements of an array of this type are aligned.
+    /// Returns the alignment of the elements of an array of this type, in bytes.
     private static func alignment(_ type: CChar) -> Int {
         switch UInt8(bitPattern: type) {
         case UInt8(ascii: "y"), UInt8(ascii: "g"), UInt8(ascii: "v"): 1

@@ -5,15 +5,15 @@ internal import Glibc
 
 /// A message: a call, an answer or a signal.
 ///
-/// A message that came in is read from front to back, one that goes out is written so. Not Sendable: messages don't leave
-/// the loop's thread; read values out of them instead.
+/// An incoming message is read from front to back, an outgoing one is written in that order. Not Sendable: messages
+/// don't leave the loop's thread; read values out of them instead.
 ///
 /// The corresponding C type is ``sd_bus_message``.
 public final class Message {
     let message: OpaquePointer
-    /// How many bytes it has, as far as it was written here; of a message that came in, nothing.
+    /// The number of bytes that were written here; 0 for an incoming message.
     public internal(set) var size = 0
-    /// Writing more bytes than these fails.
+    /// The number of bytes beyond which writing fails.
     var limit = Int.max
 
     /// Takes over the caller's reference.
@@ -30,17 +30,17 @@ public final class Message {
         sd_bus_message_unref(message)
     }
 
-    /// The unique name of the sender, which the bus vouches for; `nil` where there is no bus.
+    /// The sender's unique name, for which the bus vouches; `nil` without a bus.
     public var sender: String? { string(sd_bus_message_get_sender(message)) }
-    /// The name the message is sent to; `nil` for a broadcast.
+    /// The name to which the message is sent; `nil` for a broadcast.
     public var destination: String? { string(sd_bus_message_get_destination(message)) }
-    /// The object.
+    /// The object's path.
     public var path: String? { string(sd_bus_message_get_path(message)) }
-    /// How many bytes its path has.
+    /// The length of the path in bytes.
     public var pathLength: Int { sd_bus_message_get_path(message).map(strlen) ?? 0 }
-    /// The interface.
+    /// The interface's name.
     public var interface: String? { string(sd_bus_message_get_interface(message)) }
-    /// The method or signal.
+    /// The name of the method or signal.
     public var member: String? { string(sd_bus_message_get_member(message)) }
     /// The types of the whole body.
     public var signature: String? { string(sd_bus_message_get_signature(message, 1)) }
@@ -57,7 +57,7 @@ public final class Message {
         return BusError(error.pointee)
     }
 
-    /// Has the message's memory erased when it is freed, here and at the other end if that uses sd-bus as well.
+    /// Makes sd-bus erase the message's memory when it is freed, also at the other end if that uses sd-bus.
     ///
     /// The corresponding C function is ``sd_bus_message_sensitive``.
     public func markSensitive() {

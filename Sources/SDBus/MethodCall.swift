@@ -12,11 +12,11 @@ internal import Glibc
 public final class MethodCall {
     /// The call, positioned at its arguments.
     public private(set) var message: Message
-    /// Who calls.
+    /// The caller.
     public let peer: Peer
     /// Whether ``reply(_:)`` or ``fail(_:)`` was called.
     public private(set) var isAnswered = false
-    /// What owns the reply's signature, which libsystemd keeps a pointer to in `message`.
+    /// The owner of the reply's signature, to which libsystemd keeps a pointer in `message`.
     private let table: VTable?
     private let connection: BusConnection
 
@@ -31,7 +31,7 @@ public final class MethodCall {
         fail(.failed("The call was not answered."))
     }
 
-    /// Lets go of the arguments, and of whatever else came with the call: from now on it can only be answered.
+    /// Releases the arguments, and whatever else came with the call. From now on it can only be answered.
     @BusActor
     public func releaseArguments() {
         if let copy = message.copy(on: connection.bus, withArguments: false) { message = copy }
@@ -41,7 +41,7 @@ public final class MethodCall {
     ///
     /// If `build` throws, or writes something other than the interface says, the caller gets that error instead.
     ///
-    /// - Throws: ``BusError`` if there is no connection any more.
+    /// - Throws: ``BusError`` if the connection is gone.
     ///
     /// The corresponding C functions are ``sd_bus_message_new_method_return`` and ``sd_bus_send``.
     public func reply(_ build: (Message) throws -> Void = { _ in }) throws(BusError) {
@@ -62,7 +62,7 @@ public final class MethodCall {
         try? message.sendError(error, weighedFor: peer, on: connection)
     }
 
-    /// Whether an answer is to be sent; true only once.
+    /// Returns whether to send an answer; true only once.
     private func takeTurn() -> Bool {
         if isAnswered { return false }
         isAnswered = true
@@ -84,7 +84,7 @@ extension Message {
         try build(answer)
         if answer.size > Self.largeAnswer, !connection.admits(self, from: peer, answering: answer.size) { return }
         let result = sd_bus_send(nil, reply, nil)
-        // libsystemd compares signatures, and has only this to say.
+        // libsystemd compares signatures, and reports a difference only as this.
         if result == -ENOMSG { throw BusError.failed("The answer isn't of the type that the interface says.") }
         try check(result, "answering")
         connection.weigh(answer.size, for: peer)
@@ -109,7 +109,7 @@ extension BusConnection {
         }
     }
 
-    /// Tells how many bytes were sent to a peer; the head of a message has about 128 beside its body.
+    /// Reports how many bytes were sent to a peer. A message's header adds about 128 to its body.
     nonisolated func weigh(_ bytes: Int, for peer: Peer) {
         BusActor.assumeIsolated(lending: (self, peer, bytes + 128), Self.noteSent)
     }

@@ -3,11 +3,11 @@
 internal import CSystemd
 internal import Glibc
 
-/// Object paths with a label that may be any string, as an identifier of an app.
+/// Object paths with a label that may be any string, such as an app's identifier.
 public enum ObjectPath {
-    /// `prefix` with one element more: `label`, with `_` and two hexadecimal digits for what a path can't hold.
+    /// Appends `label` to `prefix` as one element, with `_` and two hexadecimal digits for what a path can't hold.
     ///
-    /// - Throws: ``BusError`` (InvalidArgs) if `prefix` is no object path or `label` has a U+0000.
+    /// - Throws: ``BusError`` (InvalidArgs) if `prefix` is no object path or `label` contains U+0000.
     ///
     /// The corresponding C function is ``sd_bus_path_encode``.
     public static func encode(prefix: String, label: String) throws(BusError) -> String {
@@ -18,9 +18,9 @@ public enum ObjectPath {
         return path.map { String(cString: $0) } ?? ""
     }
 
-    /// The label that ``encode(prefix:label:)`` makes `path` of; `nil` if it makes it of none.
+    /// Returns the label from which ``encode(prefix:label:)`` makes `path`; `nil` if there is none.
     ///
-    /// So there is exactly one path for a label: `_61` is not `a`.
+    /// So there is exactly one path for each label: `_61` is not `a`.
     ///
     /// The corresponding C function is ``sd_bus_path_decode``.
     public static func decode(_ path: String, prefix: String) -> String? {
@@ -31,7 +31,7 @@ public enum ObjectPath {
         return try? encode(prefix: prefix, label: label) == path ? label : nil
     }
 
-    /// Whether `path` is an object path by the D-Bus Specification.
+    /// Returns whether `path` is an object path by the D-Bus Specification.
     ///
     /// The corresponding C function is ``sd_bus_object_path_is_valid``.
     public static func isValid(_ path: String) -> Bool {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The interfaces that are registered at a connection, for calls that libsystemd can't be asked about again: those that
-/// had to wait. They are answered as libsystemd would have.
+/// The interfaces that are registered on a connection, for calls that had to wait. libsystemd can't be asked about
+/// these again, so they are answered here as libsystemd would have.
 @BusActor
 final class ObjectTable {
-    /// Leads to a registration without keeping it: it takes itself out when it ends.
+    /// Refers to a registration without keeping it. The registration removes itself when it ends.
     private struct Reference {
         unowned let registration: Registration
     }
@@ -19,17 +19,17 @@ final class ObjectTable {
 
     func remove(_ registration: Registration) { references[ObjectIdentifier(registration)] = nil }
 
-    /// Has a method of a registered interface handle its call, or answers the reading of properties.
+    /// Lets a registered interface's method handle its call, or answers a call that reads properties.
     ///
-    /// - Returns: false if the call is none of these.
+    /// - Returns: false if the call is neither.
     func dispatch(_ message: Message, from peer: Peer, on connection: BusConnection) -> Bool {
         registrations.contains { $0.dispatch(message, from: peer) }
             || answerReading(of: message, for: peer, on: connection)
     }
 
-    /// Answers Get and GetAll of `org.freedesktop.DBus.Properties`, by the D-Bus specification.
+    /// Answers Get and GetAll of `org.freedesktop.DBus.Properties`, following the D-Bus Specification.
     ///
-    /// - Returns: false if the call is none of these.
+    /// - Returns: false if the call is neither.
     private func answerReading(of message: Message, for peer: Peer, on connection: BusConnection) -> Bool {
         guard message.interface == "org.freedesktop.DBus.Properties", let path = message.path,
             message.member == "Get" && message.signature == "ss"
@@ -52,7 +52,7 @@ final class ObjectTable {
                     throw BusError.unknownProperty(property)
                 }
             } else {
-                // Without a name, the properties of all interfaces.
+                // Without a name, these are the properties of all interfaces.
                 let named = found.filter { name.isEmpty || $0.interface == name }
                 guard !named.isEmpty else { throw BusError.unknownInterface(name) }
                 try call.reply { reply in

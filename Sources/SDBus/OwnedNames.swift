@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names that a connection owns on its bus, and others' as far as the bus tells.
+/// The names that a connection owns on its bus, and what the bus says about other names.
 @BusActor
 public final class OwnedNames {
     private let reference: ConnectionReference
-    /// Tell of the loss of each name.
+    /// The matches that report the loss of each name.
     private var matches: [String: Slot] = [:]
     /// Called when the bus takes a requested name away.
     public var onLost: (@BusActor () -> Void)?
@@ -13,19 +13,19 @@ public final class OwnedNames {
         self.reference = reference
     }
 
-    /// The connection was closed.
+    /// Ends with the connection, which was closed.
     func close() {
         matches = [:]
         onLost = nil
     }
 
-    /// Makes this connection the owner of a name; nobody can take it away without the bus's help (``onLost``).
+    /// Makes this connection the owner of a name. Only the bus can take it away, and then ``onLost`` is called.
     ///
-    /// - Throws: ``BusError``: AddressInUse, saying who has it, if the name is taken; what the bus says if it refuses.
+    /// - Throws: ``BusError``: AddressInUse, naming the owner, if the name is taken; the bus's error if it refuses.
     ///
     /// The corresponding C function is ``sd_bus_request_name_async``, with flags 0.
     public func request(_ name: String) async throws {
-        // Before the name is ours, so that no loss is missed.
+        // Before the name is ours, so that its loss isn't missed.
         matches[name] = try await lossMatch(name)
         do {
             let answer = try await callBus(
@@ -45,7 +45,7 @@ public final class OwnedNames {
         }
     }
 
-    /// Gives a name back; ``onLost`` isn't called.
+    /// Gives up a name; ``onLost`` isn't called.
     ///
     /// The corresponding C function is ``sd_bus_release_name_async``.
     public func release(_ name: String) async throws {
@@ -53,13 +53,13 @@ public final class OwnedNames {
         _ = try await callBus("ReleaseName", { try $0.append(name) }, { try $0.readUInt32() })
     }
 
-    /// Whether the bus starts a name's owner when it is called; false if the bus doesn't tell.
+    /// Returns whether the bus starts a name's owner when it is called; false if the bus doesn't tell.
     public func isActivatable(_ name: String) async -> Bool {
         let names = try? await callBus("ListActivatableNames", { _ in }, { try $0.readStrings() })
         return names?.contains(name) ?? false
     }
 
-    /// Numbers of the D-Bus Specification.
+    /// The numbers in the D-Bus Specification.
     private enum RequestName {
         static let doNotQueue: UInt32 = 4
         static let primaryOwner: UInt32 = 1
@@ -75,7 +75,7 @@ public final class OwnedNames {
         return try await connection.addMatch(rule) { [reference] _ in reference.connection?.names.onLost?() }
     }
 
-    /// Who has a name, in words.
+    /// Describes the owner of a name.
     private func owner(of name: String) async -> String {
         guard let owner = try? await callBus("GetNameOwner", { try $0.append(name) }, { try $0.readString() }) else {
             return "someone"

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a service keeps about a peer. A class to inherit from: a cast to a subclass looks at one word, which one from
-/// `AnyObject` doesn't.
+/// What a service keeps about a peer. It is a base class, because a cast to a subclass looks at one word, unlike a cast
+/// from `AnyObject`.
 @BusActor
 open class PeerContext {
-    /// Makes one.
+    /// Makes a context.
     public init() {}
 }
 
-/// Someone at the other end: a connection to the bus, under its unique name.
+/// The other end of messages: a connection to the bus, under its unique name.
 ///
-/// There is one object for a unique name as long as it is needed: while it is held or referred to, and for a while after
-/// its last message. Unique names are never used again, so no object becomes someone else's.
+/// A unique name has one object as long as that is needed: while it is held or referred to, and for a while after its
+/// last message. The bus never reuses unique names, so an object always stands for the same connection.
 @BusActor
 public final class Peer {
-    /// The unique name, as `:1.42`; empty where there is no bus.
+    /// The unique name, such as `:1.42`; empty without a bus.
     public nonisolated let uniqueName: String
-    /// Who it is.
+    /// The peer's user and process.
     public nonisolated let credentials: Credentials
-    /// What the service keeps about this peer; it goes when the peer is forgotten.
+    /// What the service keeps about this peer. It is released when the peer is forgotten.
     public var context: PeerContext?
 
     private let reference: ConnectionReference
     private var holds = 0
-    /// When it was last seen, as a number that grows.
+    /// When the peer was last seen, as a growing number.
     var lastUse: UInt64 = 0
 
     init(_ uniqueName: String, _ credentials: Credentials, on reference: ConnectionReference) {
@@ -32,25 +32,25 @@ public final class Peer {
         self.reference = reference
     }
 
-    /// Whether it is remembered, and its vanishing told.
+    /// Whether the peer is remembered, and its vanishing reported.
     public var isHeld: Bool { holds > 0 }
 
-    /// Remembers this peer until as many ``release()``; ``Peers/onVanished`` tells if it goes before.
+    /// Remembers this peer until ``release()`` was called as often. Its vanishing is reported to ``Peers/onVanished``.
     ///
-    /// That is so also if it has gone already. After it has vanished it isn't held any more.
+    /// That is so even if it has vanished already. Once it has vanished, it is no longer held.
     public func hold() {
         holds += 1
         if holds == 1 { reference.connection?.peers.startWatching(self) }
     }
 
-    /// Ends what ``hold()`` began; nothing happens if it isn't held.
+    /// Ends one ``hold()``; does nothing if the peer isn't held.
     public func release() {
         guard holds > 0 else { return }
         holds -= 1
         if holds == 0 { reference.connection?.peers.stopWatching(self) }
     }
 
-    /// Ends all holds: it has vanished.
+    /// Ends all holds, because the peer has vanished.
     func releaseAll() {
         holds = 0
     }

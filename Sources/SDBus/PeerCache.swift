@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The peers that are remembered: those that are held or referred to, and the last ones seen.
+/// The remembered peers: those that are held or referred to, and the last ones seen.
 @BusActor
 struct PeerCache {
-    /// How many that aren't held are remembered.
+    /// The number of peers to remember that aren't in use.
     static let capacity = 64
 
     private var peers: [String: Peer] = [:]
     private var clock: UInt64 = 0
-    /// How many were needed when those that aren't were looked for: that takes a look at each.
+    /// The number of peers in use when idle ones were last searched, which looks at every peer.
     private var busy = 0
-    /// The sender of the last message, most often that of the next one.
+    /// The sender of the last message, which mostly sends the next one too.
     private var last: Peer?
     private var lastName = LastString()
 
-    /// The peer of a unique name, if it is remembered.
+    /// Returns the peer with a unique name; `nil` if it isn't remembered.
     mutating func peer(_ name: UnsafePointer<CChar>) -> Peer? {
         let name = lastName.string(name)
         if let last, last.uniqueName == name { return last }
@@ -23,7 +23,7 @@ struct PeerCache {
         return peer
     }
 
-    /// Remembers a peer, and forgets those seen longest ago if there are too many.
+    /// Remembers a peer. If there are too many, those seen longest ago are forgotten.
     mutating func insert(_ peer: Peer) {
         peers[peer.uniqueName] = peer
         touch(peer)
@@ -33,9 +33,9 @@ struct PeerCache {
     private mutating func forgetIdle() {
         var idle: [(name: String, lastUse: UInt64)] = []
         var index = peers.startIndex
-        // Not over peers.indices: that would refer to all of them.
+        // Not over peers.indices, which would refer to all of them.
         while index != peers.endIndex {
-            // One that a call refers to would otherwise get a clone with the next message, and there were two contexts.
+            // If a call's peer were forgotten, the next message would create another one, with its own context.
             if !peers.values[index].isHeld, isKnownUniquelyReferenced(&peers.values[index]) {
                 idle.append((peers.keys[index], peers.values[index].lastUse))
             }
@@ -44,7 +44,7 @@ struct PeerCache {
         busy = peers.count - idle.count
         guard idle.count > Self.capacity else { return }
         idle.sort { $0.lastUse < $1.lastUse }
-        // Some more than have to go, so that the next ones cost nothing.
+        // Removes more than necessary, so that the next ones cost nothing.
         for peer in idle.dropLast(Self.capacity * 3 / 4) { remove(peer.name) }
     }
 

@@ -3,12 +3,12 @@
 internal import CSystemd
 internal import Glibc
 
-/// The peers of a connection: whom messages are from, and who of them still is there.
+/// The peers of a connection: the senders of messages, and which of them are still connected.
 @BusActor
 public final class Peers {
-    /// Called when a peer that is held has gone; it isn't held any more.
+    /// Called when a peer that is held has vanished; it is no longer held then.
     public var onVanished: (@BusActor (Peer) -> Void)?
-    /// Who is at the other end where there is no bus, for tests; what the socket says if `nil`.
+    /// The peer's credentials where there is no bus, for tests; those of the socket if `nil`.
     public var directCredentials: Credentials?
 
     private let bus: OpaquePointer
@@ -23,7 +23,7 @@ public final class Peers {
         (self.bus, self.isBusClient, self.reference) = (bus, isBusClient, reference)
     }
 
-    /// The connection was closed.
+    /// Ends with the connection, which was closed.
     func close() {
         vanishingMatch = nil
         onVanished = nil
@@ -32,13 +32,13 @@ public final class Peers {
     /// Remembers a peer.
     func insert(_ peer: Peer) { cache.insert(peer) }
 
-    /// The sender of the message that is being dispatched; `nil` if there is none, or it can't be known.
+    /// Returns the sender of the message being dispatched; `nil` if there is none, or it is unknown.
     func current() -> Peer? {
         guard let message = sd_bus_get_current_message(bus) else { return nil }
         return peer(of: message)
     }
 
-    /// The sender of a message; `nil` if it isn't known, and then nothing may be done for it.
+    /// Returns the sender of a message; `nil` if it is unknown, and then nothing may be done for it.
     ///
     /// Senders of calls are known by the time a call is dispatched: see ``Arrivals``.
     func peer(of message: OpaquePointer) -> Peer? {
@@ -47,7 +47,7 @@ public final class Peers {
         return cache.peer(sender)
     }
 
-    /// The one at the other end of a connection without a bus.
+    /// Returns the peer of a connection without a bus.
     private func directPeer() -> Peer? {
         if let onlyPeer { return onlyPeer }
         guard let credentials = directCredentials ?? socketCredentials() else { return nil }
@@ -67,38 +67,38 @@ public final class Peers {
         return Credentials(uid: uid, pid: sd_bus_creds_get_pid(credentials, &pid) >= 0 ? pid : nil)
     }
 
-    // MARK: Who is still there
+    // MARK: Vanished peers
 
-    /// One match for all held peers: the bus allows a connection 512.
+    /// One match rule for all held peers, because the bus allows a connection only 512.
     private static let vanishingRule: StaticString = """
         type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',\
         interface='org.freedesktop.DBus',member='NameOwnerChanged',arg2=''
         """
 
-    /// A peer is held from now on.
+    /// Watches a peer, which is held from now on.
     func startWatching(_ peer: Peer) {
         guard isBusClient, let connection = reference.connection, connection.isOpen else { return }
         held.insert(ObjectIdentifier(peer))
         cache.insert(peer)
         if vanishingMatch == nil { vanishingMatch = try? vanishingSlot(on: connection) }
-        // It may have gone before the match was there. The bus answers in order, so this is asked after.
+        // It may have vanished before the rule was there. The bus answers in order, so we ask afterwards.
         try? askWhetherGone(peer, on: connection)
     }
 
-    /// A peer is not held any more.
+    /// Stops watching a peer, which is no longer held.
     func stopWatching(_ peer: Peer) {
         held.remove(ObjectIdentifier(peer))
         if held.isEmpty { vanishingMatch = nil }
     }
 
     private func vanishingSlot(on connection: BusConnection) throws(BusError) -> Slot {
-        // Not weak, for the reason that the reference has: each message uses this object.
+        // Not weak, for the same reason as the reference: each message uses this object.
         let target = MatchTarget { [reference] message in
             guard let name = try? message.readString(), name.hasPrefix(":") else { return }
             reference.connection?.peers.vanished(name)
         }
-        // Without a handler for the answer: libsystemd ends the connection if the bus refuses, and without knowing who
-        // has gone there is no going on.
+        // Without a handler for the answer, libsystemd ends the connection if the bus refuses the rule. That is right:
+        // we can't continue without knowing who has vanished.
         return try connection.addMatch(Self.vanishingRule.description, target, installed: nil)
     }
 

@@ -3,14 +3,14 @@
 internal import CSystemd
 internal import Glibc
 
-/// An object that there is at a path for a caller.
+/// The object at a path, for a caller.
 public enum Located<Object: AnyObject> {
-    /// It is there.
+    /// The object is loaded.
     case object(Object)
-    /// It is loaded once a member is called or read: an introspection loads nothing.
+    /// The object is loaded once a member is called or read. Introspection loads nothing.
     case unloaded(_ load: @BusActor () throws -> Object)
 
-    /// The object, loaded if it isn't.
+    /// Returns the object, and loads it if necessary.
     @BusActor
     public func loaded() throws -> Object {
         switch self {
@@ -20,11 +20,11 @@ public enum Located<Object: AnyObject> {
     }
 }
 
-/// An interface on a connection: the way from libsystemd's callbacks to the handlers of the table.
+/// An interface on a connection. It leads from libsystemd's callbacks to the handlers of the table.
 ///
-/// For each message libsystemd asks for the object and, if there is one, calls the handler of one member right after, or
-/// the getters of several. In between, ``Found`` remembers the object. A blocking call while the object is looked for is
-/// no danger: libsystemd dispatches nothing meanwhile, and the object is written when that is over.
+/// For each message, libsystemd asks for the object and, if there is one, then calls the handler of one member, or the
+/// getters of several. In between, ``Found`` remembers the object. A blocking call during the search for the object
+/// does no harm: libsystemd dispatches nothing meanwhile, and the object is stored after the search.
 @BusActor
 final class Registration {
     let connection: BusConnection
@@ -35,10 +35,10 @@ final class Registration {
     private let scope: Scope
     private var members: [RegisteredMember] = []
     private var lastPath = LastString()
-    /// Also kept by calls: in their messages libsystemd has a pointer to the signature of the answer.
+    /// Calls keep it too, because libsystemd has a pointer to the answer's signature in their messages.
     fileprivate private(set) var table: VTable?
 
-    /// Where the interface is.
+    /// The paths at which the interface is registered.
     enum Scope {
         case at(String)
         case under(String)
@@ -51,7 +51,7 @@ final class Registration {
         }
     }
 
-    /// An interface whose object depends on path and caller.
+    /// Makes an interface whose object depends on path and caller.
     convenience init<Object>(
         _ interface: Interface<Object>,
         under prefix: String,
@@ -65,7 +65,7 @@ final class Registration {
         }
     }
 
-    /// An interface of one object.
+    /// Makes an interface of one object.
     convenience init<Object>(
         _ interface: Interface<Object>,
         at path: String,
@@ -103,12 +103,12 @@ final class Registration {
         UnsafePointer(table?.entries.baseAddress)
     }
 
-    /// Lets go of the object that was found: it was for one message.
+    /// Releases the object that was found for one message.
     func forgetObject() {
         found.forget()
     }
 
-    /// Does what libsystemd does with a call of a method, later than it would.
+    /// Dispatches a method call as libsystemd would, but later.
     ///
     /// - Returns: false if the call isn't one of this interface's methods.
     func dispatch(_ message: Message, from peer: Peer) -> Bool {
@@ -129,7 +129,7 @@ final class Registration {
         return true
     }
 
-    /// Whether the interface has an object at a path. It is remembered until ``forgetObject()``.
+    /// Returns whether the interface has an object at a path. The object is remembered until ``forgetObject()``.
     func finds(_ path: String, for peer: Peer) throws -> Bool {
         try scope.contains(path) && find(path, peer)
     }
@@ -144,7 +144,7 @@ final class Registration {
         return true
     }
 
-    /// Appends an entry of a dictionary for each property of the object that was found.
+    /// Appends a dictionary entry for each property of the object that was found.
     func appendProperties(to reply: Message, for peer: Peer) throws {
         for member in members where member.propertyType != nil {
             try reply.container("e", "sv") {
@@ -154,20 +154,20 @@ final class Registration {
         }
     }
 
-    /// Looks for the object of the message that is being dispatched; true if it is there.
+    /// Finds the object of the message being dispatched. Returns false if there is none.
     fileprivate func findObject(_ path: UnsafePointer<CChar>) throws -> Bool {
-        // For someone unknown this is the answer on every path, whether there is something or not.
+        // An unknown caller gets this answer on every path, whether there is an object or not.
         guard let peer = connection.peers.current() else { throw BusError.accessDenied }
         connection.dispatcher.lookup = self
         return try find(lastPath.string(path), peer)
     }
 }
 
-/// The object that the message being dispatched is for.
+/// The object of the message being dispatched.
 @BusActor
 private final class Found<Object: AnyObject>: Forgetting {
     var located: Located<Object>?
-    /// It is the one object of the registration.
+    /// Whether this is the registration's one object.
     private let isKept: Bool
 
     nonisolated init(isKept: Bool = false) { self.isKept = isKept }
@@ -176,7 +176,7 @@ private final class Found<Object: AnyObject>: Forgetting {
         if !isKept { located = nil }
     }
 
-    /// The object, which is loaded once for all members of a message.
+    /// Returns the object, which is loaded once for all members of a message.
     func object() throws -> Object {
         switch located {
         case .object(let object): return object
@@ -189,22 +189,22 @@ private final class Found<Object: AnyObject>: Forgetting {
     }
 }
 
-/// A ``Found`` of any kind of object.
+/// A ``Found`` of any type of object.
 @BusActor
 private protocol Forgetting: AnyObject {
     func forget()
 }
 
-/// A member of a registered interface: what its entry's userdata leads to.
+/// A member of a registered interface: the target of its entry's userdata.
 @BusActor
 private final class RegisteredMember {
     private unowned(unsafe) let registration: Registration
     // unsafe is safe because the registration owns this object, and a slot owns that while callbacks come.
     private let kind: Kind
     let name: String
-    /// The types of a method's arguments; `nil` for what is no method.
+    /// The types of a method's arguments; `nil` if it isn't a method.
     let signature: String?
-    /// The type of a property; `nil` for what is no property.
+    /// The type of a property; `nil` if it isn't a property.
     let propertyType: String?
 
     private enum Kind {
@@ -323,7 +323,7 @@ private func find(
     }
 }
 
-/// Has libsystemd answer with the error that `body` throws.
+/// Makes libsystemd answer with the error that `body` throws.
 @BusActor
 func answering(_ error: UnsafeMutablePointer<sd_bus_error>?, _ body: () throws -> Int32) -> Int32 {
     do {

@@ -2,14 +2,14 @@
 
 internal import CSystemd
 
-/// Something registered at a ``BusConnection``, until the last reference is released.
+/// A registration on a ``BusConnection``, which ends when the last reference is released.
 ///
 /// Not Sendable: it is held and released by code of ``BusActor`` only.
 ///
 /// The corresponding C type is ``sd_bus_slot``.
 public final class Slot {
     private let slot: OpaquePointer
-    /// What the callbacks' userdata leads to.
+    /// The target of the callbacks' userdata.
     private let target: AnyObject?
 
     init(owning slot: OpaquePointer, target: AnyObject? = nil) {

@@ -9,12 +9,12 @@ extension CChar {
 }
 
 extension Unicode.Scalar {
-    /// The type code; 0, which libsystemd refuses, for what can't be one.
+    /// The type code; 0, which libsystemd refuses, if the scalar can't be one.
     var code: CChar { isASCII ? CChar(truncatingIfNeeded: value) : 0 }
 }
 
 extension StaticString {
-    /// The string for C. It lives as long as the process.
+    /// The string for C, which lives as long as the process.
     var cString: UnsafePointer<CChar> {
         UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
     }

@@ -2,12 +2,12 @@
 
 internal import CSystemd
 
-/// An interface's table as libsystemd wants it, and the memory that it points to.
+/// An interface's table as libsystemd expects it, and the memory that it points to.
 final class VTable {
     let entries: UnsafeMutableBufferPointer<sd_bus_vtable>
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
-    /// An entry for each member, whose userdata leads to the target at the same place. Targets aren't kept.
+    /// Makes an entry for each member, whose userdata is the target at the same index. Targets aren't kept.
     init<Object>(_ interface: Interface<Object>, targets: [some AnyObject]) {
         entries = .allocate(capacity: interface.members.count + 2)
         entries.initializeElement(at: 0, to: shim_vtable_start())
@@ -55,12 +55,12 @@ final class VTable {
         string(arguments.map(\.signature).joined())
     }
 
-    /// Each name with its U+0000; the one that `string` adds ends the list.
+    /// Joins the names, each with its U+0000. The one that `string` adds ends the list.
     private func names(_ arguments: [Argument]) -> UnsafePointer<CChar> {
         string(arguments.map { $0.name + "\0" }.joined())
     }
 
-    /// A C string that lives as long as this table. Not by strdup: it may have U+0000 inside.
+    /// Makes a C string that lives as long as this table. strdup() won't do, because it may contain U+0000.
     private func string(_ string: String) -> UnsafePointer<CChar> {
         let bytes = string.utf8CString
         let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)

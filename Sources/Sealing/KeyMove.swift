@@ -20,7 +20,7 @@ package struct FormerForms: Equatable, Sendable {
     }
 
     /// Whether the account had no former form.
-    package var areNone: Bool { plain.isEmpty && keys.isEmpty }
+    package var isEmpty: Bool { plain.isEmpty && keys.isEmpty }
 }
 
 /// A move of an account to a new key.

@@ -13,7 +13,7 @@ package enum MoveProgress: Equatable {
     /// Forget the new key, because another one has become the account's.
     case giveWay
     /// Make the new key the account's, because the former form is read to its end.
-    case goOver
+    case adoptKey
     /// Let the phrase be shown, because the remote has everything of this device under the key.
     case confirm
     /// Remove what is left of former forms.
@@ -73,9 +73,9 @@ package enum MoveProgress: Equatable {
     package static func next(movingSince begun: UInt64?, key: Standing?, _ facts: Facts) -> MoveProgress {
         if let begun {
             let isRead = facts.areAllRead(since: begun) || !Rule.joinAgain.isOn
-            return facts.needsKey ? .giveWay : isRead ? .goOver : .wait
+            return facts.needsKey ? .giveWay : isRead ? .adoptKey : .wait
         }
-        guard let key, !key.former.areNone else { return .wait }
+        guard let key, !key.former.isEmpty else { return .wait }
         guard let published = key.published else { return facts.isPublished ? .confirm : .wait }
         let isDue = key.tidied.map { SyncCycle.isDayAway(facts.time, from: $0) } ?? true
         guard isDue, key.wasShown, facts.isPublished, distance(facts.time, published) >= patience else { return .wait }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
-internal import PlaceAddress
 public import PropertyList
+internal import RemoteAddress
 public import Replication
 public import SDBus
 package import Sealing
@@ -109,8 +109,8 @@ public struct Configuration: Sendable {
 extension Configuration {
     /// Refuses addresses with schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
-        let scheme = PlaceAddress.scheme(of: url)
-        guard let backends, PlaceKind.schemes.contains(scheme), !backends.contains(scheme) else { return }
+        let scheme = RemoteAddress.scheme(of: url)
+        guard let backends, BackendKind.schemes.contains(scheme), !backends.contains(scheme) else { return }
         throw RemoteError(.denied, "Accounts at \(scheme): addresses are not allowed on this machine.")
     }
 }
@@ -138,7 +138,7 @@ public struct BackendRequest: Sendable {
     package var protection = Protection.none
 
     /// The address's scheme, in lower case.
-    public var scheme: String { PlaceAddress.scheme(of: url) }
+    public var scheme: String { RemoteAddress.scheme(of: url) }
 }
 
 /// The credentials that a user signs in with. They never appear in a log, an error or a property.

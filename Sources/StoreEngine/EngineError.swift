@@ -4,17 +4,17 @@ internal import GRDB
 public import PropertyList
 internal import Replication
 
-/// Why the engine refused or could not do what was asked. Nothing has changed.
+/// Why the engine refused or failed to do what was asked. Nothing has changed.
 public enum EngineError: Error, Equatable {
     /// A key that breaks the rules.
     case key(KeyError)
-    /// A value that breaks the rules; the key it was meant for.
+    /// A value that breaks the rules, and its key.
     case value(Key, ValueError)
-    /// The store would hold too much.
+    /// The store would exceed a limit.
     case quota(QuotaViolation)
-    /// The store is not at the generation that the writer expected; the one it is at.
+    /// The store is at this generation, not at the one that the writer expected.
     case conflict(generation: UInt64)
-    /// The database is damaged; it has to be set aside.
+    /// The database is damaged and has to be set aside.
     case corrupt(String)
     /// The database was written by a newer version of this service.
     case newer
@@ -23,7 +23,7 @@ public enum EngineError: Error, Equatable {
     /// Another failure of the disk or the database.
     case storage(String)
 
-    /// What a failure of SQLite means for the engine.
+    /// Translates an error of SQLite.
     init(_ error: any Error) {
         switch error {
         case let error as EngineError:
@@ -42,7 +42,7 @@ public enum EngineError: Error, Equatable {
     }
 }
 
-/// Which limit a write would break.
+/// A limit that a write would exceed, and by how much.
 public struct QuotaViolation: Error, Equatable, Sendable {
     /// The limits that count a whole store or a whole value.
     public enum Limit: Sendable {
@@ -51,21 +51,21 @@ public struct QuotaViolation: Error, Equatable, Sendable {
 
     /// The limit.
     public let limit: Limit
-    /// What the limit allows.
+    /// The greatest amount that the limit allows.
     public let maximum: Int
-    /// What is in use.
+    /// The amount in use.
     public let used: Int
-    /// What the write would make it.
+    /// The amount that would be in use after the write.
     public let needed: Int
     /// The keys that were to be set.
     public let keys: [Key]
 
-    /// A write that would break a limit.
+    /// Makes a violation from its parts.
     public init(limit: Limit, maximum: Int, used: Int, needed: Int, keys: [Key]) {
         (self.limit, self.maximum, self.used) = (limit, maximum, used)
         (self.needed, self.keys) = (needed, keys)
     }
 
-    /// What is left: never negative, as a merge may have used more than the limit.
+    /// The amount that is left; 0 if a join has used more than the limit.
     public var available: Int { max(0, maximum - used) }
 }

@@ -3,11 +3,11 @@
 @_exported public import BackendSupport
 internal import Etcd
 internal import Folder
-internal import PlaceAddress
+internal import RemoteAddress
 public import Replication
 internal import WebDAV
 
-/// The list of backends. A new one is a target with its files, a kind in `PlaceKind`, and a line here.
+/// The list of backends. A new one is a target with its files, a kind in `BackendKind`, and a line here.
 extension BackendDescriptor {
     /// All backends.
     public static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]

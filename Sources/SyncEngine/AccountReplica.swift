@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a sync cycle does to the database. What it does, and in which order, is decided by SyncCycle; when, and what is
-// said of it, by AccountSync.
+// What a sync cycle does to the database. SyncCycle decides what it does, and in which order. AccountSync decides when,
+// and reports on it.
 
 internal import PropertyList
 package import Replication
 package import StoreEngine
 
-/// One user's database, as sync cycles with a remote have it.
+/// One user's database, as the sync cycles with a remote use it.
 ///
 /// Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 package final class AccountReplica {
     let database: UserDatabase
     let devices: DeviceList
     package var cycle = SyncCycle()
-    /// What the account is with.
+    /// The backend of the account; `nil` if it has none.
     var backend: (any RemoteBackend)? { didSet { identifiers = [] } }
-    /// The user has paused sync.
+    /// Whether the user has paused sync.
     var isPaused = false
-    /// The identifiers of the account, as a pull has found them last; none before the first one with this backend.
+    /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     private(set) var identifiers: Set<String> = []
     /// The keys of a store that never leave this device.
     var localKeys: (String) -> LocalKeys = { _ in .none }
-    /// Called when something changed what a store shows.
+    /// Called when something has changed what a store shows.
     var onNotice: ((StoreNotice) -> Void)?
-    /// Called when the account goes on under another identifier.
+    /// Called when the account continues under another identifier.
     var onRename: (() -> Void)?
-    /// Called when a cycle begins to bring values, or to upload some.
+    /// Called when a cycle begins to download or upload values.
     var onTransfer: (() -> Void)?
     private let monotonicTime: () -> UInt64
 
@@ -35,34 +35,34 @@ package final class AccountReplica {
         devices = DeviceList(database, own: device)
     }
 
-    /// Whether there is something that the remote does not have and may have.
+    /// Whether changes are pending that may be uploaded.
     var hasPendingChanges: Bool { (try? database.hasUploads()) ?? false }
 
-    /// Whether the account still has the backend that a cycle began with.
+    /// Returns whether the account still has the backend with which a cycle began.
     func isWith(_ backend: any RemoteBackend) -> Bool {
         self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
     }
 
-    // MARK: Which account it is
+    // MARK: The account's identity
 
-    /// Goes over to an account.
+    /// Switches to an account.
     func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
         let (current, formerNames) = (database.account.identifier, try formerNames(of: remote))
         if database.hasAccount, remote.isNamed(current) || formerNames.contains(current) {
             return try rename(to: remote, formerly: formerNames)
         }
         let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
-        // Where the new account's values are still to come, what was shown mostly stays until they do.
+        // While the new account's values have not arrived, most of what was shown stays.
         tell(changes, .accountChange)
     }
 
-    /// Goes on under the smallest of the identifiers that devices have given the account, with all that is here of it
-    /// under others.
+    /// Continues under the smallest of the identifiers that devices have given the account, and joins what this device
+    /// has under the others.
     private func rename(to remote: RemoteAccount, formerly formerNames: Set<String>) throws(EngineError) {
         let before = database.account.identifier
         let others = remote.aliases.union(formerNames)
         if remote.identifier == before, others.isEmpty { return }
-        // What was uploaded under that name may have been read by nobody.
+        // The upload under that identifier may never have been read by another device.
         if formerNames.contains(before) { try database.forgetPublication() }
         try joinOthers(named: others.union([remote.identifier]))
         for change in try database.rename(accountTo: remote.identifier, aliases: others) {
@@ -71,10 +71,10 @@ package final class AccountReplica {
         if remote.identifier != before { onRename?() }
     }
 
-    /// Under which names this device may have the account that it has no more: those that the account says, those that
-    /// it had after them here alone, and those in whose place it was found. A device that moves the account gives it a
-    /// name that nobody takes over if another device's move counts; one that made the account at the same time as
-    /// another has a name that the one that encrypts it may not have seen.
+    /// Returns the former identifiers under which this device may still have the account: those that the account lists,
+    /// those that came after them only on this device, and those in whose place it was found. A device that moves the
+    /// account gives it an identifier that is abandoned if another device's move counts. If two devices create the
+    /// account at the same time, the one that encrypts it may not have seen the other's identifier.
     private func formerNames(of remote: RemoteAccount) throws(EngineError) -> Set<String> {
         var names = remote.formerNames
         if Rule.ownNames.isOn { names.formUnion(try database.accounts(formerly: remote.formerNames)) }
@@ -84,9 +84,9 @@ package final class AccountReplica {
         return names.subtracting([remote.identifier])
     }
 
-    /// Joins what this device has of the account under its other names: it is the state of one account.
+    /// Joins what this device has of the account under its other identifiers, because it is the state of one account.
     ///
-    /// The remote may have lost all of it, so that everything is published anew.
+    /// The remote may have lost all of it, so everything is published again.
     private func joinOthers(named names: Set<String>) throws(EngineError) {
         let states = try database.statesOfOthers(named: names)
         if states.isEmpty { return }
@@ -115,10 +115,10 @@ extension AccountReplica: BackendUser {
     }
 
     private var traits: BackendTraits {
-        backend?.traits ?? BackendTraits(coalescing: .zero, tellsOfChanges: false)
+        backend?.traits ?? BackendTraits(coalescing: .zero, givesHints: false)
     }
 
-    /// Something was joined since.
+    /// Whether something was joined since the last publication.
     private var isPublicationOld: Bool {
         (try? database.accountStores().contains { $0.sequence > $0.published }) ?? false
     }
@@ -150,7 +150,7 @@ extension AccountReplica: BackendUser {
         return store.isReplicated ? (store, !store.isDownloaded) : nil
     }
 
-    /// None if it was away for longer than tombstones are kept.
+    /// Empty if the device was away for longer than tombstones are kept.
     package var rememberedTimes: Range<UInt64> {
         let (now, age) = (database.environment.time() / 1000, Retention.microseconds / 1000)
         let start = now - min(now, age)
@@ -190,7 +190,7 @@ extension AccountReplica: BackendUser {
     }
 
     package func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws {
-        // A pull that left something out does not tell a store that arrives later what was removed.
+        // A pull that left something out can't tell a store that arrives later what was removed.
         let isComplete = isRead && tooLarge.isEmpty
         if database.account.beginsAnew { try arriveEverywhere(besides: tooLarge) }
         if result.cursor != database.account.cursor {
@@ -204,7 +204,7 @@ extension AccountReplica: BackendUser {
         try noteHiddenEntries()
     }
 
-    /// Every store of the account has arrived, but for some: those of which the remote has nothing as well.
+    /// Lets all stores of the account arrive, except those too large. The remote has nothing of these stores.
     private func arriveEverywhere(besides tooLarge: Set<String>) throws {
         let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
         for identifier in waiting.subtracting(tooLarge).sorted() {
@@ -214,7 +214,7 @@ extension AccountReplica: BackendUser {
 
     private func noteProblem(_ sentence: String) { cycle.noteProblem(RemoteError(.damaged, sentence)) }
 
-    /// Entries that break the rules are passed on and never shown, so this is the one place that tells of them.
+    /// Reports entries that break the rules. They are passed on and never shown, so this is the only place that can.
     private func noteHiddenEntries() throws(EngineError) {
         guard cycle.problem == nil, let found = try database.hiddenEntries() else { return }
         noteProblem(
@@ -222,7 +222,7 @@ extension AccountReplica: BackendUser {
                 + "passed on, and no app is shown them.")
     }
 
-    /// Why a store changes by what the remote says. Before its values have arrived it says only whose they are.
+    /// The reason of a change that comes from the remote. Until a store's values arrive, only their account can change.
     private func ownReason(in store: Store) -> StoreNotice.Reason {
         store.isDownloaded ? .serverChange : .accountChange
     }
@@ -245,7 +245,7 @@ extension AccountReplica: BackendUser {
             device: devices.own, stores: try database.accountStores(), time: database.environment.time())
     }
 
-    /// A store that was taken out of the sync meanwhile stays in the remote as it was published before.
+    /// A store that has left the sync meanwhile stays in the remote as it was last published.
     package func snapshots(of stores: [String]) throws -> [StoreSnapshot] {
         try stores.compactMap { try replica(of: $0)?.0.snapshot() }
     }

@@ -4,16 +4,16 @@ internal import Replication
 public import StoreEngine
 
 extension AccountSync {
-    /// The devices of the account, this one included, in no order.
+    /// Returns the account's devices, including this one, in no order.
     public func listDevices() throws(EngineError) -> [AccountDevice] {
         let own = AccountDevice(identifier: devices.own.identifier, name: devices.own.name, lastSeen: lastPush)
         return try (isSignedIn ? devices.others() : []) + [own]
     }
 
-    /// Gives a device of the account another name, for all of them.
+    /// Renames a device of the account, for all devices.
     /// - Returns: whether there is such a device.
     public func rename(device identifier: String, to name: String) throws(EngineError) -> Bool {
-        // First what may fail: a name that is not stored is not taken.
+        // What may fail comes first: a name that can't be stored is not taken.
         let isListed = isSignedIn ? try devices.rename(identifier, to: name) : false
         let isOwn = identifier == devices.own.identifier
         if isOwn {
@@ -25,7 +25,7 @@ extension AccountSync {
         return true
     }
 
-    /// Takes another device off the list, until it uploads again.
+    /// Removes another device from the list, until it uploads again.
     /// - Returns: whether there is such a device.
     public func forget(device identifier: String) throws(EngineError) -> Bool {
         guard isSignedIn, try devices.forget(identifier) else { return false }

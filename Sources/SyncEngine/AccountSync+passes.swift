@@ -4,15 +4,15 @@ public import Replication
 internal import StoreEngine
 
 extension AccountSync {
-    /// Uploads and downloads now, and returns when both are done.
-    /// - Throws: why it could not be done.
+    /// Runs a sync cycle now, and returns when it has ended.
+    /// - Throws: why the cycle failed, or could not be run.
     public func syncNow() async throws(RemoteError) {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
         if waiters.isFull {
             throw RemoteError(.unavailable, "\(CycleWaiters.most) others wait for the account already.")
         }
-        // A remote that was found empty may be a drive that was not mounted.
+        // A remote that was found empty may be a drive that was not mounted, so it is read again.
         looksAgain = isReset || needsKey
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
@@ -24,21 +24,21 @@ extension AccountSync {
 
     var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "Sync is paused on this device.") }
 
-    /// Makes the cycles that are due.
+    /// Runs the cycles that are due.
     public func runDueCycles() async {
         guard !replica.cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
             looksAgain = false
             waiters.beginCycle()
             let result = await runCycle(with: backend)
-            // Meanwhile the account may have left this backend, and even be in a cycle with another one.
+            // Meanwhile the account may have left this backend, and may even be in a cycle with another one.
             guard replica.isWith(backend) else { return }
             waiters.endCycle(replica.cycle.isInterrupted ? nil : result)
             if let damage {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
             }
-            // A call that came during the cycle waits for one that begins later.
+            // Calls that came during the cycle wait for one that begins later.
             if !waiters.isEmpty { schedule?.request(monotonicTime()) }
             if state == .paused { waiters.failWaiting(pauseReason) }
         }
@@ -47,7 +47,7 @@ extension AccountSync {
 
     private func runCycle(with backend: any RemoteBackend) async -> Result<Void, RemoteError> {
         let uploads = replica.cycle.begin(monotonicTime())
-        // The pull before an upload may take long, and the state should not say meanwhile that there is nothing to do.
+        // The pull before an upload may take long. Meanwhile the state should not claim that there is nothing to do.
         if uploads, state == .idle, replica.cycle.wantsPublication(replica.facts) {
             setState(.syncing, error: lastError)
         }
@@ -65,7 +65,7 @@ extension AccountSync {
             let error = RemoteError(error)
             guard replica.isCurrent(backend), damage == nil else { return cut(backend, error) }
             noteCycle(hasEnded: false)
-            // Its user may sign out and enter the words only then.
+            // Recorded now, because the user may sign out before entering the recovery phrase.
             if let identifier = error.encryptedAccount { try? database.noteSuccessor(identifier) }
             replica.cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)

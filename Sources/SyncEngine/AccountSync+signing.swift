@@ -4,19 +4,19 @@ public import Replication
 public import StoreEngine
 
 extension AccountSync {
-    /// Whether an account is signed in, be it one that can't be used (see ``fail(_:)``).
+    /// Whether an account is signed in, including one that can't be used (see ``fail(_:)``).
     public var isSignedIn: Bool { state != .signedOut }
 
-    /// Whether it has a remote to look at: an account that can't be used has none.
+    /// Whether the account has a backend. An account that can't be used has none.
     public var hasBackend: Bool { backend != nil }
 
-    /// Goes on with the account that a backend leads to. Values come later.
+    /// Signs in to the account that a backend has found. Its values arrive later.
     /// - Parameters:
-    ///   - backend: opened, so that it is known to work.
-    ///   - remote: what opening it found.
-    ///   - bringsValues: the present values are written to the account, if it is new.
-    ///   - deviceName: another name for this device.
-    /// - Throws: nothing has changed then.
+    ///   - backend: a backend that was opened, and therefore works.
+    ///   - remote: the account that opening it has found.
+    ///   - bringsValues: whether to write the present values to the account, if it is new.
+    ///   - deviceName: another name for this device; `nil` keeps the present one.
+    /// - Throws: if the database fails; then nothing has changed.
     public func signIn(
         to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
         deviceName: String? = nil
@@ -28,15 +28,15 @@ extension AccountSync {
         start(backend)
     }
 
-    /// Goes on with the account that this device was signed in to before it was restarted.
+    /// Continues with the account that this device was signed in to before the service was restarted.
     public func resume(with backend: any RemoteBackend, isPaused: Bool = false, onlyReads: Bool = false) {
         replica.isPaused = isPaused
         start(backend)
         replica.cycle.onlyReads = onlyReads
     }
 
-    /// Goes on with the account that is signed in by another backend.
-    /// - Parameter onlyReads: nothing is written to it.
+    /// Continues with the account that is signed in, through another backend.
+    /// - Parameter onlyReads: whether cycles write nothing to the remote.
     public func change(to backend: any RemoteBackend, onlyReads: Bool) {
         leaveBackend("The account is moving to another key.")
         resume(with: backend, isPaused: isPaused, onlyReads: onlyReads)
@@ -44,8 +44,8 @@ extension AccountSync {
         onScheduleChange?()
     }
 
-    /// Waits before the next cycle for as long as an error says that the remote is to be left alone. ``syncNow()`` does
-    /// not wait.
+    /// Delays the next cycle for as long as an error says that the remote must be left alone. ``syncNow()`` ignores the
+    /// delay.
     public func postpone(_ error: RemoteError) {
         guard hasBackend, !isPaused else { return }
         schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
@@ -53,31 +53,31 @@ extension AccountSync {
         onScheduleChange?()
     }
 
-    /// Goes on with an account that was gone from its remote and is there again, by this device's doing: what this
-    /// device has goes up.
+    /// Signs in to an account that was gone from its remote and that this device has restored there. All that this
+    /// device has is uploaded.
     public func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
         if Rule.publishAnew.isOn { try database.forgetPublication() }
         try signIn(to: backend, as: remote, bringingValues: false)
     }
 
-    /// Signs out. The values stay as the account's, and writes to them are pending until it is signed in again.
-    /// - Parameter keepsValues: `false` removes the account's values from this device, history included.
-    /// - Throws: nothing has changed then.
+    /// Signs out. The values stay in the account, and writes to them are pending until it is signed in again.
+    /// - Parameter keepsValues: false removes the account's values from this device, including their history.
+    /// - Throws: if the database fails; then nothing has changed.
     public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
         let changes = keepsValues ? [] : try database.clearAccount()
         leaveBackend("The account was signed out.")
         replica.isPaused = false
-        // Before the state changes, as in signing in: a client that hears of the state has heard of every change.
+        // Before the state changes, as when signing in, so that a client that learns the state knows of every change.
         replica.tell(changes, .accountChange)
         setState(.signedOut, error: nil)
     }
 
-    /// Ends what is under way; the account stays signed in.
+    /// Ends what is under way. The account stays signed in.
     public func close() {
         leaveBackend("The service is ending.")
     }
 
-    /// Says that an account that is signed in can't be used.
+    /// Notes that the account that is signed in can't be used.
     public func fail(_ error: RemoteError) {
         setState(.error, error: error)
     }
@@ -93,7 +93,7 @@ extension AccountSync {
         onScheduleChange?()
     }
 
-    /// Abandons the backend: closing it may hang, so nothing waits for it. A cycle that is still under way notices when
+    /// Leaves the backend. Nothing waits for its closing, which may hang. A cycle that is still under way notices when
     /// its call returns.
     private func leaveBackend(_ reason: String) {
         let leaving = backend

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One user's account: signing in and out, and the cycles that bring device and remote together. What a cycle does, and
-// in which order, is decided by SyncCycle; AccountReplica does it to the database.
+// One user's account: signing in and out, and the cycles that sync the device and the remote. SyncCycle decides what a
+// cycle does, and in which order; AccountReplica carries it out on the database.
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
 public import Replication
 public import StoreEngine
 
-/// Keeps one user's database and a remote together.
+/// Syncs one user's database with a remote.
 public final class AccountSync {
-    /// Where the account stands.
+    /// The state of the account.
     public internal(set) var state: State = .signedOut
-    /// What went wrong last; `nil` after a cycle without a problem.
+    /// The last error; `nil` after a cycle without a problem.
     public internal(set) var lastError: RemoteError?
-    /// When the last complete pull ended, in microseconds since 1970; 0: never.
+    /// When the last complete pull ended, in microseconds since 1970; 0 if never.
     public var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
-    /// When the last upload ended, in microseconds since 1970; 0: never.
+    /// When the last upload ended, in microseconds since 1970; 0 if never.
     public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
-    /// The account's devices, this one among them.
+    /// The account's devices, including this one.
     public var devices: DeviceList { replica.devices }
-    /// The user has paused sync.
+    /// Whether the user has paused sync.
     public var isPaused: Bool { replica.isPaused }
 
-    /// Called when ``state``, ``lastError``, the account or whether its values have arrived becomes another one.
+    /// Called when ``state``, ``lastError``, the account, or whether its values have arrived has changed.
     public var onStateChange: (() -> Void)?
     /// Called after a cycle that found the database damaged, with the reason.
     public var onDamage: ((String) -> Void)?
-    /// Called when the remote, or an account, has changed what a store shows.
+    /// Called when the remote, or a change of account, has changed what a store shows.
     public var onNotice: ((StoreNotice) -> Void)? {
         get { replica.onNotice }
         set { replica.onNotice = newValue }
     }
-    /// Called when the account goes on under another identifier.
+    /// Called when the account continues under another identifier.
     public var onRename: (() -> Void)? {
         get { replica.onRename }
         set { replica.onRename = newValue }
     }
-    /// Called with a backend that the account has left, to be closed. Closing may hang, so nothing should wait for it.
+    /// Called with a backend that the account has left, to close it. Closing may hang, so nothing should wait for it.
     public var onLeave: ((any RemoteBackend) -> Void)?
-    /// Called when ``nextCycle`` may have become another one.
+    /// Called when ``nextCycle`` may have changed.
     public var onScheduleChange: (() -> Void)?
     /// The keys of a store that never leave this device.
     public var localKeys: (String) -> LocalKeys {
@@ -50,21 +50,21 @@ public final class AccountSync {
     let replica: AccountReplica
     let monotonicTime: () -> UInt64
     var damage: String?
-    /// The identifiers of the account, as a pull has found them last; none before the first one with this backend.
+    /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     public var identifiers: Set<String> { replica.identifiers }
-    /// A sync was requested although the account waits for a decision of the user's.
+    /// Whether a sync was requested although the account waits for a decision of the user.
     var looksAgain = false
     private var told: Told?
 
     var waiters = CycleWaiters()
 
-    /// Where an account stands.
+    /// The state of an account.
     public enum State: Sendable {
         case initialSync, idle, syncing, offline, paused, error, authFailed, signedOut
     }
 
-    /// An account that is signed out.
-    /// - Parameter monotonicTime: microseconds of a clock that never jumps.
+    /// Makes an account that is signed out.
+    /// - Parameter monotonicTime: returns the monotonic clock's time in microseconds.
     public init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
         replica = AccountReplica(database, own: device, monotonicTime: monotonicTime)
         self.monotonicTime = monotonicTime
@@ -75,10 +75,10 @@ public final class AccountSync {
     }
 
     var database: UserDatabase { replica.database }
-    /// The backend that the account is with.
+    /// The backend of the account; `nil` if it has none.
     package var backend: (any RemoteBackend)? { replica.backend }
 
-    // MARK: What happens around it
+    // MARK: Events from outside
 
     /// Whether a client subscribes to remote changes.
     public var hasSubscribers = false {
@@ -89,7 +89,7 @@ public final class AccountSync {
         }
     }
 
-    /// How often the remote is polled, as the administrator has set it.
+    /// How often the remote is polled, as the administrator has configured it.
     public var pace = SyncPace() {
         didSet {
             guard pace != oldValue else { return }
@@ -107,46 +107,46 @@ public final class AccountSync {
         }
     }
 
-    /// The machine was asleep.
+    /// Notes that the machine has been asleep.
     public func noteWaking() {
         schedule?.noteWaking(monotonicTime())
         onScheduleChange?()
     }
 
-    /// Something was written to a store on this device.
+    /// Notes a write to a store on this device.
     public func noteLocalChange() {
         let before = schedule
         schedule?.noteChange(monotonicTime())
         if schedule != before { onScheduleChange?() }
     }
 
-    /// What is pending is uploaded as soon as the limit on uploads allows.
+    /// Uploads what is pending as soon as the limit on uploads allows.
     public func hasten() {
         schedule?.hasten(monotonicTime())
         onScheduleChange?()
     }
 
-    /// The machine's network may have changed.
+    /// Notes that the machine's network may have changed.
     public func noteNetwork() {
         schedule?.noteNetwork(monotonicTime())
         onScheduleChange?()
     }
 
-    /// The remote has something new.
+    /// Notes that the remote has something new.
     public func noteHint() {
         schedule?.noteHint(monotonicTime())
         onScheduleChange?()
     }
 
-    /// The remote's hints, to be passed to ``noteHint()``; ends when the account leaves this backend.
+    /// The backend's hints, to be passed to ``noteHint()``. They end when the account leaves this backend.
     public var hints: AsyncStream<Void>? { backend?.hints() }
 
-    /// When the next cycle is due, on the monotonic clock; `nil`: not before something happens.
+    /// When the next cycle is due, by the monotonic clock; `nil` if none is before another event.
     public var nextCycle: UInt64? {
         isPaused || (isStopped && !looksAgain) ? nil : replica.cycle.nextCycle
     }
 
-    /// Pauses or resumes sync. A pause is no error, and what is pending waits.
+    /// Pauses or resumes sync. A pause is not an error. What is pending waits.
     public func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         replica.isPaused = isPaused
@@ -160,19 +160,19 @@ public final class AccountSync {
         onScheduleChange?()
     }
 
-    /// The remote was reset: sync is paused until the user says which side is right.
+    /// Whether the remote was reset. Sync is paused until the user says which side is right.
     public var isReset: Bool { state == .paused && lastError?.code == .reset }
 
-    /// The last cycle with this backend that has ended has joined all of the account that can be read.
+    /// Whether the last cycle with this backend that ended has joined everything of the account that can be read.
     public internal(set) var hasReadAll = false
 
-    /// It has found something that can't be read, and passed it over.
+    /// Whether the last cycle that ended skipped something that can't be read.
     public internal(set) var hasUnread = false
 
-    /// A cycle is under way.
+    /// Whether a cycle is under way.
     public var isInCycle: Bool { replica.cycle.isRunning }
 
-    /// It has found in the remote what this device had put there before, whatever else is there.
+    /// Whether the last cycle that ended found this device's last publication in the remote, whatever else is there.
     public internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {
@@ -181,19 +181,19 @@ public final class AccountSync {
         isPublished = isThere && replica.cycle.foundPublication && lastPush != 0
     }
 
-    /// The account's key is not on this device: sync is paused until the user enters the recovery phrase.
+    /// Whether this device lacks the account's key. Sync is paused until the user enters the recovery phrase.
     public var needsKey: Bool { state == .paused && lastError?.code == .keyNeeded }
 
-    /// Sync is paused until the user decides something.
+    /// Whether sync is paused until the user decides something.
     private var isStopped: Bool { isReset || needsKey }
 
-    /// When a failed cycle is tried again, on the monotonic clock; `nil` if the last one did not fail.
+    /// When a failed cycle is tried again, by the monotonic clock; `nil` if the last one did not fail.
     public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
 
-    /// Whether there is something that the remote does not have and may have.
+    /// Whether changes are pending that may be uploaded.
     public var hasPendingChanges: Bool { replica.hasPendingChanges }
 
-    /// Whether what is pending is going to be uploaded as far as is known.
+    /// Whether what is pending is going to be uploaded, as far as is known.
     public var isUploading: Bool {
         switch state {
         case .idle, .syncing: true
@@ -222,7 +222,7 @@ public final class AccountSync {
         onStateChange?()
     }
 
-    /// What ``onStateChange`` was called for last.
+    /// The arguments of the last call of ``onStateChange``.
     private struct Told: Equatable {
         let state: State
         let error: RemoteError?

@@ -6,12 +6,12 @@ internal import Replication
 struct CycleWaiters {
     typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
 
-    /// So many may wait for the next cycle.
+    /// The number of calls that may wait for the next cycle.
     static let most = 256
 
-    /// Those that came during a cycle, or before the first: they wait for one that begins later.
+    /// The calls that came during a cycle, or before the first. They wait for one that begins later.
     private var waiting: [Waiter] = []
-    /// Those that the cycle under way will answer.
+    /// The calls that the cycle under way will answer.
     private var served: [Waiter] = []
 
     /// Whether no call waits for the next cycle.
@@ -21,22 +21,22 @@ struct CycleWaiters {
 
     mutating func add(_ waiter: Waiter) { waiting.append(waiter) }
 
-    /// A cycle begins, and answers all that wait.
+    /// Notes that a cycle begins, which will answer all waiting calls.
     mutating func beginCycle() { (served, waiting) = (waiting, []) }
 
-    /// The cycle has ended with a result; `nil` if it was interrupted, and the next one answers in its place.
+    /// Answers the calls that the cycle served. `nil`, for an interrupted cycle, leaves that to the next one.
     mutating func endCycle(_ result: Result<Void, RemoteError>?) {
         if let result { Self.answer(served, result) } else { waiting = served + waiting }
         served = []
     }
 
-    /// There is no next cycle for the time being.
+    /// Fails the waiting calls, because no cycle comes for the time being.
     mutating func failWaiting(_ error: RemoteError) {
         Self.answer(waiting, .failure(error))
         waiting = []
     }
 
-    /// Neither the cycle under way nor a next one will answer.
+    /// Fails all calls, because neither the cycle under way nor another one will answer them.
     mutating func failAll(_ error: RemoteError) {
         endCycle(.failure(error))
         failWaiting(error)

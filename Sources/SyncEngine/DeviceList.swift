@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The devices of an account are entries of a store that no app can have, and are merged like any other: the key is the
-// device's identifier, the value a dictionary of what the others are told.
+// An account's devices are the entries of a store that no app can have, and are joined like those of any other. The key
+// is the device's identifier, and the value a dictionary of what the other devices are told.
 //
-// A device writes its entry only together with an upload, and at most once a day: receiving never causes an upload. A
-// device that has nothing to upload for a day uploads its entry all the same. A device that was forgotten is listed again
-// after its next upload.
+// A device writes its entry only together with an upload, and at most once a day, because receiving never causes an
+// upload. A device without anything to upload for a day uploads its entry nevertheless. A device that the user has
+// removed from the list is listed again after its next upload.
 
 internal import PropertyList
 public import Replication
@@ -13,7 +13,7 @@ internal import StoreEngine
 
 /// The stores of an account that belong to no app.
 enum HiddenStore {
-    /// The devices. No manifest can declare this identifier, nor any that begins like it.
+    /// The store of devices. No manifest can declare this identifier, nor any with the same first character.
     static let devices = "@devices"
 
     static func isHidden(_ identifier: String) -> Bool { HiddenStores.contains(identifier) }
@@ -21,47 +21,47 @@ enum HiddenStore {
 
 /// A device of an account, as all its devices know it.
 public struct AccountDevice: Equatable, Sendable {
-    /// Random, and the same as long as the device's database lives.
+    /// Random, and constant as long as the device's database exists.
     public let identifier: String
-    /// What users see.
+    /// The name that users see.
     public var name: String
-    /// About when it last uploaded something, in microseconds since 1970; 0: never.
+    /// About when the device last uploaded something, in microseconds since 1970; 0 if never.
     public var lastSeen: UInt64
-    /// The user took it off the list, and it has not uploaded since.
+    /// Whether the user has removed the device from the list, and it has not uploaded since.
     var isForgotten = false
 }
 
-/// The devices of one user's account, this one among them.
+/// The devices of one user's account, including this one.
 ///
 /// Not Sendable: it lives with the database in its owner's isolation.
 public final class DeviceList {
     /// This device, as the others are told of it.
     public var own: RemoteDevice
-    /// The user chose this device's name here, and the account does not have it yet. Until it does, that name counts.
+    /// Whether the user chose this device's name here, and the account has yet to receive it. Until then, it counts.
     public var announcesName = false
-    /// Called when this device got another name, and when the account has the one that was chosen here.
+    /// Called when this device gets another name, and when the account has the name that was chosen here.
     public var onOwnChange: (() -> Void)?
 
     private let database: UserDatabase
-    /// Which device wrote under an origin, as far as any pull has said.
+    /// The devices by the origins under which they wrote, as far as pulls have found them.
     private var writers: [Origin: RemoteDevice] = [:]
-    /// The devices of which the last pull found something.
+    /// The identifiers of the devices whose publications the last pull found.
     private var present: Set<String> = []
 
     init(_ database: UserDatabase, own: RemoteDevice) { (self.database, self.own) = (database, own) }
 
-    /// The identifier of the device that wrote under an origin, where it is known.
+    /// Returns the identifier of the device that wrote under an origin; `nil` if it is unknown.
     public func identifier(of origin: Origin) -> String? {
         origin == database.origin ? own.identifier : writers[origin]?.identifier
     }
 
-    /// The device that wrote under all of these; `nil` if there are several, or one that is not known.
+    /// Returns the identifier of the device that wrote under all of these; `nil` if it is not one known device.
     func soleIdentifier(of origins: Set<Origin>) -> String? {
         let devices = Set(origins.map(identifier))
         return devices.count == 1 ? devices.first ?? nil : nil
     }
 
-    /// The origins of devices that were forgotten.
+    /// Returns the origins of devices that were removed from the list.
     func forgottenOrigins() throws(EngineError) -> Set<Origin> {
         let forgotten = Set(try entries().filter(\.isForgotten).map(\.identifier))
         return Set(writers.filter { forgotten.contains($0.value.identifier) }.keys)
@@ -69,18 +69,18 @@ public final class DeviceList {
 
     // MARK: What a pull finds
 
-    /// Another remote may have others.
+    /// Forgets what pulls have found, because another remote may have other devices.
     func forgetWriters() { (writers, present) = ([:], []) }
 
-    /// A pull has found publications of these devices.
+    /// Notes the devices whose publications a pull has found.
     func note(_ found: [Origin: RemoteDevice]) {
         writers.merge(found) { $1 }
         present = Set(found.values.map(\.identifier))
     }
 
-    /// The account says something new of its devices: another one may have given this one a name.
+    /// Takes over the name that another device may have given this one, when the account's list has changed.
     func noteEntries(in store: Store) {
-        // Who forgot this device may have known its name of before.
+        // The device that removed this one from the list may have known an earlier name.
         guard !announcesName, let listed = AccountDevice(own.identifier, in: store), !listed.isForgotten,
             listed.name != own.name
         else { return }
@@ -90,18 +90,18 @@ public final class DeviceList {
 
     // MARK: The list
 
-    /// The devices on the list, without this one.
+    /// Returns the devices on the list, except this one.
     func others() throws(EngineError) -> [AccountDevice] {
         try entries().filter { !$0.isForgotten && $0.identifier != own.identifier }
     }
 
-    /// Takes a name that the user chose on this device: it counts, whatever the account says.
+    /// Takes the name that the user chose on this device. It counts, whatever the account says.
     func takeName(_ name: String) {
         own = RemoteDevice(identifier: own.identifier, name: name)
         announcesName = true
     }
 
-    /// Gives a device on the list another name, for all devices.
+    /// Renames a device on the list, for all devices.
     /// - Returns: whether there is such a device.
     func rename(_ identifier: String, to name: String) throws(EngineError) -> Bool {
         guard var device = try entry(identifier) else { return false }
@@ -110,7 +110,7 @@ public final class DeviceList {
         return true
     }
 
-    /// Takes another device off the list, until it uploads again.
+    /// Removes another device from the list, until it uploads again.
     /// - Returns: whether there is such a device.
     func forget(_ identifier: String) throws(EngineError) -> Bool {
         guard identifier != own.identifier, var device = try entry(identifier) else { return false }
@@ -119,7 +119,7 @@ public final class DeviceList {
         return true
     }
 
-    /// Before an upload: says of this device that it is there, unless that was said within a day.
+    /// Writes this device's entry before an upload, unless the present one is right and less than a day old.
     func announceOwn() throws(EngineError) {
         let (devices, now) = (try entries(), database.environment.time())
         try removeForgotten(among: devices)
@@ -132,8 +132,8 @@ public final class DeviceList {
         onOwnChange?()
     }
 
-    /// Removes the entries of forgotten devices of which nothing is left at the remote. A device that comes back writes
-    /// a new one.
+    /// Removes the entries of devices that were removed from the list and have no publication left in the remote. A
+    /// device that comes back writes a new entry.
     private func removeForgotten(among devices: [AccountDevice]) throws(EngineError) {
         let gone = devices.filter { $0.isForgotten && !present.contains($0.identifier) }
         if gone.isEmpty { return }
@@ -146,12 +146,12 @@ public final class DeviceList {
 
     private func entries() throws(EngineError) -> [AccountDevice] {
         let store = try database.store(HiddenStore.devices)
-        // Until this account's devices have arrived, the store shows those of the account before.
+        // Until this account's devices have arrived, the store shows those of the previous account.
         if store.hasPreviousValues { return [] }
         return store.values.map { AccountDevice($0.key.string, $0.value) }
     }
 
-    /// A device that is on the list.
+    /// Returns a device that is on the list.
     private func entry(_ identifier: String) throws(EngineError) -> AccountDevice? {
         try entries().first { $0.identifier == identifier && !$0.isForgotten }
     }
@@ -160,12 +160,12 @@ public final class DeviceList {
         let store = try database.store(HiddenStore.devices)
         let entry = (Key(unchecked: device.identifier), device.value)
         do { try store.stage(setting: [entry], removing: []) } catch .quota {
-            // More devices than a store has keys: the one that was not seen for longest gives way until it uploads.
+            // With more devices than a store has keys, the one not seen for longest gives way until it uploads.
             let others = try entries().filter { $0.identifier != device.identifier }
             guard let oldest = others.min(by: { ($0.lastSeen, $0.identifier) < ($1.lastSeen, $1.identifier) })
             else { return }
             do { try store.stage(setting: [entry], removing: [Key(unchecked: oldest.identifier)]) } catch .quota {
-                // The rest works without being listed.
+                // Sync works without this entry too.
             }
         }
         try database.commit()
@@ -178,7 +178,7 @@ extension AccountDevice {
         self.init(identifier, value)
     }
 
-    /// What an entry says; what it does not say, or says in another way, is as if it were not there.
+    /// Reads an entry. A field that is missing, or of another type, has its default.
     fileprivate init(_ identifier: String, _ value: Value) {
         self.init(identifier: identifier, name: identifier, lastSeen: 0)
         guard case .dictionary(let facts) = value else { return }

@@ -4,7 +4,7 @@ internal import Replication
 internal import StoreEngine
 
 extension RemoteError {
-    /// What ended a sync cycle early.
+    /// Translates the error that ended a sync cycle early.
     init(_ error: any Error) {
         self =
             switch error {

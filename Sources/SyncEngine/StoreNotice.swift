@@ -3,18 +3,18 @@
 public import PropertyList
 public import StoreEngine
 
-/// What a store's subscribers are told.
+/// A change of a store, as its subscribers are told of it.
 public struct StoreNotice {
     /// The store, after the change.
     public let store: Store
-    /// Why it changed.
+    /// Why the store changed.
     public let reason: Reason
-    /// The keys whose visible value is another one; with a quota violation, those that do not fit.
+    /// The keys whose visible value has changed. For a quota violation, the keys that don't fit.
     public let keys: [Key]
-    /// The identifier of the device that wrote, where it was one and is known.
+    /// The identifier of the device that wrote; `nil` if there were several, or if it is unknown.
     public let device: String?
 
-    /// Why a store changed. The first four are Apple's.
+    /// Why a store changed. The first four are those of Apple's `NSUbiquitousKeyValueStore`.
     public enum Reason: Sendable {
         case serverChange, initialSyncChange, quotaViolationChange, accountChange
         case localChange
@@ -22,7 +22,7 @@ public struct StoreNotice {
         case managedChange
     }
 
-    /// A notice of its parts.
+    /// Makes a notice from its parts.
     public init(store: Store, reason: Reason, keys: [Key], device: String?) {
         self.store = store
         self.reason = reason

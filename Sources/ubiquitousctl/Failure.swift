@@ -17,7 +17,7 @@ enum Outcome: Int32 {
 }
 
 /// An unsuccessful end of a command that has already printed why.
-struct Ending: Error {
+struct ReportedFailure: Error {
     let outcome: Outcome
 }
 

@@ -18,7 +18,7 @@ extension ServiceCommand {
             do {
                 try await command.perform()
                 return Output.finish().rawValue
-            } catch let ending as Ending {
+            } catch let ending as ReportedFailure {
                 return ending.outcome.rawValue
             } catch {
                 let failure = await ServiceUnit.explained(Failure(error))

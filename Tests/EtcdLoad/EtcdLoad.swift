@@ -57,7 +57,7 @@ struct EtcdLoad {
             backends.append(backend)
             Task { for await _ in backend.hints() {} }
         }
-        while !backends.allSatisfy(\.traits.tellsOfChanges) { try await Task.sleep(for: .milliseconds(100)) }
+        while !backends.allSatisfy(\.traits.givesHints) { try await Task.sleep(for: .milliseconds(100)) }
         print("ready=1")
         fflush(nil)
         try await Task.sleep(for: .seconds(seconds))

@@ -20,7 +20,7 @@ struct EtcdTests {
 
     /// Two devices that have signed in to a place in a cluster.
     private func withCluster(_ body: @BusActor (TwoDevices, EtcdCluster) async throws -> Void) async throws {
-        let cluster = try await elsewhere { try EtcdCluster(.init(members: 3, asksWho: true)) }
+        let cluster = try await elsewhere { try EtcdCluster(.init(members: 3, requiresUser: true)) }
         try await withTwoDevices { devices in
             for device in [devices.laptop, devices.phone] {
                 device.keepSecret(EtcdCluster.password)

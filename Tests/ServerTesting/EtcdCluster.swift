@@ -47,7 +47,7 @@ public final class EtcdCluster: Sendable {
         /// Whether clients connect over TLS.
         public var isSecure = false
         /// Whether clients have to authenticate.
-        public var asksWho = false
+        public var requiresUser = false
         /// The most bytes of a member's database; 0 for etcd's own limit.
         public var quota = 0
         /// The members' release of etcd.
@@ -55,10 +55,10 @@ public final class EtcdCluster: Sendable {
 
         /// Makes options; by default, one member without TLS and authentication.
         public init(
-            members: Int = 1, isSecure: Bool = false, asksWho: Bool = false, quota: Int = 0,
+            members: Int = 1, isSecure: Bool = false, requiresUser: Bool = false, quota: Int = 0,
             release: Release = .usual
         ) {
-            (self.members, self.isSecure, self.asksWho, self.quota) = (members, isSecure, asksWho, quota)
+            (self.members, self.isSecure, self.requiresUser, self.quota) = (members, isSecure, requiresUser, quota)
             self.release = release
         }
     }
@@ -87,7 +87,7 @@ public final class EtcdCluster: Sendable {
         authority = options.isSecure ? try Certificates.make(in: directory) : nil
         for member in 0..<options.members { try launch(member) }
         try waitUntilReady()
-        if options.asksWho { try askWho() }
+        if options.requiresUser { try requireUser() }
     }
 
     deinit {
@@ -195,7 +195,7 @@ public final class EtcdCluster: Sendable {
     }
 
     /// Makes the cluster require authentication from now on.
-    public func askWho() throws {
+    public func requireUser() throws {
         try control(["user", "add", Self.root])
         try control(["user", "grant-role", "root", "root"])
         try control(["user", "add", "\(Self.user):\(Self.password)"])

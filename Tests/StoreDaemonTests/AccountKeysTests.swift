@@ -91,7 +91,8 @@ import Testing
             return #expect(Bool(false))
         }
         let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
-        guard case .phrase = try keys.protection(at: "folder:///a", try EncryptionOptions(encrypts: true, phrase: words))
+        guard
+            case .phrase = try keys.protection(at: "folder:///a", try EncryptionOptions(encrypts: true, phrase: words))
         else { return #expect(Bool(false)) }
     }
 

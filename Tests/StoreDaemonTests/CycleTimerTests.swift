@@ -32,14 +32,14 @@ struct CycleTimerTests {
     }
 
     @Test func `a process that ends as it should leaves no record of the cycle that it cut`() async throws {
-        var goOn: CheckedContinuation<Void, Never>?
-        let timer = CycleTimer(in: directory) { await withCheckedContinuation { goOn = $0 } }
+        var continuation: CheckedContinuation<Void, Never>?
+        let timer = CycleTimer(in: directory) { await withCheckedContinuation { continuation = $0 } }
         timer.set(EventLoop.now)
-        try await eventually { goOn != nil }
+        try await eventually { continuation != nil }
         #expect(isRecorded)
         timer.stop()
         #expect(!isRecorded)
-        goOn?.resume()
+        continuation?.resume()
         try FileManager.default.removeItem(atPath: directory)
     }
 }

@@ -33,14 +33,14 @@ import Testing
 
     @Test func `the key becomes the account's once its former form was read to the end`() {
         #expect(next(moving: true, nil, readAll: false) == .wait)
-        #expect(next(moving: true, nil) == .goOver)
+        #expect(next(moving: true, nil) == .adoptKey)
         #expect(next(moving: true, nil, needsKey: true) == .giveWay)
     }
 
     @Test func `what can't be read is waited for for an hour, and what has not arrived for ever`() {
         let hour: UInt64 = 3_600_000_000
         #expect(next(moving: true, nil, unread: true, later: hour - 1) == .wait)
-        #expect(next(moving: true, nil, unread: true, later: hour) == .goOver)
+        #expect(next(moving: true, nil, unread: true, later: hour) == .adoptKey)
         #expect(next(moving: true, nil, readAll: false, unread: true, later: hour) == .wait)
     }
 

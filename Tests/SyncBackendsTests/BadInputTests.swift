@@ -303,7 +303,7 @@ import Testing
         try await a.sync()
         for number in 0..<20_000 { try place.write("h/junk-\(number)", []) }
         let storage = FolderStorage(try FolderURL("folder://" + place.path), access: .own(uid: geteuid()))
-        _ = try await storage.check(makingPlace: false)
+        _ = try await storage.check(creatingFolder: false)
         #expect(try await storage.list("h").count == 1)
         let b = try Device(place.path, name: "B")
         try await b.signIn(creating: false)

@@ -27,7 +27,7 @@ import Testing
     private func testFolder(_ conformance: BackendConformance, _ protection: Protection) async throws {
         let place = try Place()
         try await conformance.run(
-            on: BackendPlace {
+            on: EmptyRemote {
                 BlobBackend(
                     // A process can watch only so many folders, and other tests need some.
                     storage: FolderStorage(
@@ -71,7 +71,7 @@ import Testing
     func `the example conforms`(to conformance: BackendConformance) async throws {
         let table = Table()
         try await conformance.run(
-            on: BackendPlace {
+            on: EmptyRemote {
                 TableBackend(table)
             } empty: {
                 await table.empty()

@@ -52,7 +52,7 @@ import Testing
             access: .own(uid: geteuid()),
             now: { time(nil) + 3 }
         )
-        _ = try await late.check(makingPlace: false)
+        _ = try await late.check(creatingFolder: false)
         let name = "h/0123456789abcdef"
         try await late.put(name, [4])
         let version = try #require(try await late.list("h").first?.version)
@@ -66,7 +66,7 @@ import Testing
     @Test func `a file is written, replaced, listed and removed`() async throws {
         let place = try Place()
         let storage = try makeStorage(place.path)
-        _ = try await storage.check(makingPlace: false)
+        _ = try await storage.check(creatingFolder: false)
         #expect(try await storage.list("h") == [])
         #expect(try await storage.get("h/0123456789abcdef", limit: 10, unless: nil) == .absent)
         try await storage.delete("h/0123456789abcdef")
@@ -161,25 +161,25 @@ import Testing
     func `what was begun on one drive does not go on on another`() async throws {
         let place = try Place()
         let storage = try makeStorage(place.path)
-        _ = try await storage.check(makingPlace: false)
+        _ = try await storage.check(creatingFolder: false)
         try await storage.put("h/x", [1])
         try run("mount", "-t", "tmpfs", "none", place.path)
         defer { _ = try? run("umount", place.path) }
         #expect(await error { try await storage.put("h/y", [1]) } == .unavailable)
         #expect(await error { _ = try await storage.list("h") } == .unavailable)
-        _ = try await storage.check(makingPlace: false)
+        _ = try await storage.check(creatingFolder: false)
         #expect(try await storage.list("h") == [])
     }
 
     @Test func `a file where the folder should be is refused`() async throws {
         let place = try Place()
         try place.write("file", [])
-        #expect(await error { _ = try await makeStorage(place.path + "/file").check(makingPlace: true) } == .denied)
+        #expect(await error { _ = try await makeStorage(place.path + "/file").check(creatingFolder: true) } == .denied)
         #expect(
-            await error { _ = try await makeStorage(place.path + "/none").check(makingPlace: true) } == .unavailable
+            await error { _ = try await makeStorage(place.path + "/none").check(creatingFolder: true) } == .unavailable
         )
         try place.write("h", [])
-        #expect(await error { _ = try await makeStorage(place.path).check(makingPlace: true) } == .denied)
+        #expect(await error { _ = try await makeStorage(place.path).check(creatingFolder: true) } == .denied)
     }
 
     @Test func `links in the path of one's own folder are followed, in the folder they are not`() async throws {
@@ -188,7 +188,7 @@ import Testing
         let link = place.path + "/link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: place.path + "/real")
         let storage = try makeStorage(link)
-        _ = try await storage.check(makingPlace: false)
+        _ = try await storage.check(creatingFolder: false)
         try await storage.put("s/x", [1])
         _ = try place.sub("elsewhere")
         try FileManager.default.createSymbolicLink(
@@ -210,7 +210,7 @@ import Testing
     @Test func `another user's folder is refused`() async throws {
         let place = try Place()
         let other = FolderAccess.own(uid: geteuid() + 1)
-        #expect(await error { _ = try await makeStorage(place.path, other).check(makingPlace: true) } == .denied)
+        #expect(await error { _ = try await makeStorage(place.path, other).check(creatingFolder: true) } == .denied)
         #expect(place.names("") == [])
     }
 
@@ -239,7 +239,7 @@ import Testing
         let place = try Place()
         chmod(place.path, 0)
         defer { chmod(place.path, 0o700) }
-        #expect(await error { _ = try await makeStorage(place.path).check(makingPlace: true) } == .denied)
+        #expect(await error { _ = try await makeStorage(place.path).check(creatingFolder: true) } == .denied)
     }
 
     @Test(.enabled(if: canMount, "mounting needs root"))
@@ -274,21 +274,24 @@ import Testing
         _ = try place.sub("share")
         _ = try place.sub("other")
         for path in ["/other", "/share/../other", "/share/u1234", "/share/.", ""] {
-            #expect(await error { _ = try await makeStorage(root + path, access).check(makingPlace: true) } == .denied)
+            #expect(
+                await error { _ = try await makeStorage(root + path, access).check(creatingFolder: true) } == .denied)
         }
         try FileManager.default.createSymbolicLink(atPath: root + "/link", withDestinationPath: root + "/share")
         let linked = FolderAccess.roots([root + "/link"], uid: 1234)
-        #expect(await error { _ = try await makeStorage(root + "/link", linked).check(makingPlace: true) } == .denied)
+        #expect(
+            await error { _ = try await makeStorage(root + "/link", linked).check(creatingFolder: true) } == .denied)
         let behind = FolderAccess.roots([root + "/link/u"], uid: 1234)
-        #expect(await error { _ = try await makeStorage(root + "/link/u", behind).check(makingPlace: true) } == .denied)
+        #expect(
+            await error { _ = try await makeStorage(root + "/link/u", behind).check(creatingFolder: true) } == .denied)
         #expect(place.names("share") == [])
 
         let storage = try makeStorage(root + "/share//", access)
-        #expect(await error { _ = try await storage.check(makingPlace: false) } == .noAccount)
+        #expect(await error { _ = try await storage.check(creatingFolder: false) } == .noAccount)
         let checks = await FolderBackend.check(url: "folder://\(root)/share", access: access)
         #expect(checks.allSatisfy(\.isPassed) && checks.last?.detail.contains("made with the first account") == true)
         #expect(place.names("share") == [])
-        _ = try await storage.check(makingPlace: true)
+        _ = try await storage.check(creatingFolder: true)
         #expect(place.names("share") == ["u1234"])
         try await storage.put("h/x", [1])
         #expect(place.names("share/u1234/h") == ["x"])
@@ -304,10 +307,11 @@ import Testing
         _ = try place.sub(accent)
         _ = try place.sub("share/\(accent)")
         for path in ["/share/../\(accent)", "/share/\(accent)/../\(accent)/../../\(accent)"] {
-            #expect(await error { _ = try await makeStorage(root + path, access).check(makingPlace: true) } == .denied)
+            #expect(
+                await error { _ = try await makeStorage(root + path, access).check(creatingFolder: true) } == .denied)
         }
         #expect(place.names(accent) == [])
-        _ = try await makeStorage("\(root)/share/\(accent)", access).check(makingPlace: true)
+        _ = try await makeStorage("\(root)/share/\(accent)", access).check(creatingFolder: true)
         #expect(place.names("share/\(accent)") == ["u1234"])
     }
 
@@ -320,17 +324,18 @@ import Testing
         _ = try place.sub("share")
         _ = try place.sub("share/team")
         let storage = try makeStorage(root + "/share/team", access)
-        _ = try await storage.check(makingPlace: true)
+        _ = try await storage.check(creatingFolder: true)
         #expect(place.names("share/team") == ["u1234"])
         for path in ["/share/u77", "/share/team/u1234", "/shares", "/share/team/../team"] {
-            await #expect { _ = try await makeStorage(root + path, access).check(makingPlace: true) } throws: { error in
+            await #expect { _ = try await makeStorage(root + path, access).check(creatingFolder: true) } throws: {
+                error in
                 guard let error = error as? RemoteError, error.code == .denied else { return false }
                 return error.message.contains("has allowed \(root)/share, \(root)/more,")
             }
         }
         if geteuid() == 0 {
             chown(root + "/share/team", 1234, 1234)
-            #expect(await error { _ = try await storage.check(makingPlace: true) } == .denied)
+            #expect(await error { _ = try await storage.check(creatingFolder: true) } == .denied)
         }
     }
 
@@ -340,7 +345,7 @@ import Testing
         _ = try place.sub("elsewhere")
         try FileManager.default.createSymbolicLink(atPath: root + "/u7", withDestinationPath: root + "/elsewhere")
         let access = FolderAccess.roots([root], uid: 7)
-        #expect(await error { _ = try await makeStorage(root, access).check(makingPlace: true) } == .denied)
+        #expect(await error { _ = try await makeStorage(root, access).check(creatingFolder: true) } == .denied)
         #expect(place.names("elsewhere") == [])
     }
 
@@ -350,7 +355,8 @@ import Testing
         let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
         chown(try place.sub("u7"), 7, 7)
         #expect(
-            await error { _ = try await makeStorage(root, .roots([root], uid: 7)).check(makingPlace: true) } == .denied
+            await error { _ = try await makeStorage(root, .roots([root], uid: 7)).check(creatingFolder: true) }
+                == .denied
         )
     }
 
@@ -371,7 +377,7 @@ import Testing
         let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
         chmod(root, 0o755)
         let storage = try makeStorage(root, .roots([root], uid: 1234))
-        let notes = try await storage.check(makingPlace: true)
+        let notes = try await storage.check(creatingFolder: true)
         try await storage.put("h/x", [65])
         guard notes.isEmpty else { return }
         func cat(as user: Int) throws -> Int32 {
@@ -407,7 +413,7 @@ import Testing
         try await a.signIn()
         try await b.signIn(creating: false)
         try await a.sync()
-        #expect(a.backend.traits.tellsOfChanges == true)
+        #expect(a.backend.traits.givesHints == true)
         let hints = Counter(a.backend.hints())
         // The first round may get hints of what came before it.
         var told = 1

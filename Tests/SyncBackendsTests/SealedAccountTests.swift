@@ -402,8 +402,8 @@ private final class RacedStorage: BlobStorage {
     }
 
     var traits: BackendTraits { base.traits }
-    func check(makingPlace: Bool) async throws(RemoteError) -> [String] {
-        try await base.check(makingPlace: makingPlace)
+    func check(creatingFolder: Bool) async throws(RemoteError) -> [String] {
+        try await base.check(creatingFolder: creatingFolder)
     }
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing] { try await base.list(folder) }
     func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {

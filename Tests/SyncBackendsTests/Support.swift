@@ -88,8 +88,8 @@ final class RecordingStorage: BlobStorage {
         log.withLock { $0.append((action, name, size)) }
     }
 
-    func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
-        try await base.check(makingPlace: makesPlace)
+    func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
+        try await base.check(creatingFolder: createsFolder)
     }
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing] { try await base.list(folder) }
     func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {

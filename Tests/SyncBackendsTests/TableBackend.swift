@@ -48,7 +48,7 @@ actor Table {
 
 /// A backend on a table.
 actor TableBackend: RemoteBackend {
-    nonisolated let traits = BackendTraits(coalescing: .milliseconds(250), tellsOfChanges: false)
+    nonisolated let traits = BackendTraits(coalescing: .milliseconds(250), givesHints: false)
 
     private let table: Table
     private var isClosed = false

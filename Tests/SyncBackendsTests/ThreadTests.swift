@@ -32,9 +32,9 @@ struct ThreadTests {
         }
 
         var traits: BackendTraits { storage.traits }
-        func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+        func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
             note()
-            return try await storage.check(makingPlace: makesPlace)
+            return try await storage.check(creatingFolder: createsFolder)
         }
         func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
             note()

@@ -42,7 +42,7 @@ func expectBlobCosts(
     let dice = Dice(seed: 1)
     let time = Time()
     let environment = Environment(time: { time.now.load(ordering: .relaxed) }, random: { dice.roll() })
-    let place = BackendPlace { try backend(environment) }
+    let place = EmptyRemote { try backend(environment) }
     let devices = try await BackendConformance.devices(2, place)
     devices[0].fillSmallStores()
     devices[1].set("org.example.app-1", "own", .boolean(true))

@@ -203,7 +203,7 @@ struct AccountSyncTests {
     }
 
     @Test func `whoever begins to listen does not wait for a look that was put off while nobody did`() async throws {
-        let backend = ScriptedBackend(tellsOfChanges: false)
+        let backend = ScriptedBackend(givesHints: false)
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await device.syncNow()
         let before = try #require(device.sync.nextCycle)

@@ -39,9 +39,9 @@ actor ScriptedBackend: RemoteBackend {
         var holdsPull = false
     }
 
-    init(_ script: Script = Script(), tellsOfChanges: Bool = true) {
+    init(_ script: Script = Script(), givesHints: Bool = true) {
         self.script = script
-        traits = BackendTraits(coalescing: .seconds(1), firstWait: .seconds(1), tellsOfChanges: tellsOfChanges)
+        traits = BackendTraits(coalescing: .seconds(1), firstWait: .seconds(1), givesHints: givesHints)
     }
 
     func change(_ body: @Sendable (inout Script) -> Void) { body(&script) }

@@ -39,14 +39,14 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Checks that the remote can be used, and finds its account.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) {
         if protection.move != nil { throw RemoteError.moving }
-        try await storage.check(makingPlace: createsAccount)
+        try await storage.check(creatingFolder: createsAccount)
         var found: FoundMarkers
         do throws(RemoteError) { found = try await markers.read(protection) } catch {
             // This device doesn't have the account yet, so a missing directory means the same as an empty one.
-            throw error.lacksPlace && !createsAccount ? RemoteError(.noAccount, error.message) : error
+            throw error.isFolderMissing && !createsAccount ? RemoteError(.noAccount, error.message) : error
         }
         let isByPhrase = try await unlock(found)
-        if found.areNone {
+        if found.isEmpty {
             guard found.damaged.isEmpty else { throw RemoteError.damagedMarker }
             guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
             found = try await makeAccount()
@@ -87,9 +87,9 @@ final class BlobAccount<Storage: BlobStorage> {
         }
         let bytes = try markerBytes(of: identifier)
         if let move = protection.move { return try await restoreFormer(of: move, identifier, bytes) }
-        try await storage.check(makingPlace: true)
+        try await storage.check(creatingFolder: true)
         var found = try await markers.read(protection)
-        if found.areNone, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
+        if found.isEmpty, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
         if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
         if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes) }
         identifiers = []
@@ -101,9 +101,9 @@ final class BlobAccount<Storage: BlobStorage> {
     private func restoreFormer(
         of move: KeyMove, _ identifier: Bits128, _ marker: [UInt8]
     ) async throws(RemoteError) -> RemoteAccount {
-        try await storage.check(makingPlace: true)
+        try await storage.check(creatingFolder: true)
         let found = try await markers.read(protection)
-        if found.areNone, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
+        if found.isEmpty, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
         if move.formerAccount(found).isEmpty { try await storage.create(BlobName.marker(identifier), marker) }
         return RemoteAccount(identifier: identifier.description)
     }
@@ -181,8 +181,8 @@ final class BlobAccount<Storage: BlobStorage> {
     // MARK: Polling
 
     /// Checks that the remote is still there.
-    func checkPlace() async throws(RemoteError) {
-        do { try await storage.check(makingPlace: false) } catch {
+    func checkRemote() async throws(RemoteError) {
+        do { try await storage.check(creatingFolder: false) } catch {
             // It was there when the account was opened, so a missing drive is likelier than a deleted account.
             throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
         }
@@ -272,7 +272,7 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Keeps this device's key: other keys' markers that are in the remote now no longer count.
     func rejectOtherKeys(andSuccessors successors: Bool) async throws(RemoteError) {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
-        try await storage.check(makingPlace: false)
+        try await storage.check(creatingFolder: false)
         let seen = try await markers.proving(try await markers.read(protection), notesOf: held.key.identifier)
         if !successors, seen.hasSuccessor(of: held.key) {
             throw RemoteError(
@@ -312,7 +312,7 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Notes that this device has joined the account's key: records the account's former forms, and tells devices that
     /// have this device's former key.
     func noteJoining(from former: AccountKey?, _ forms: FormerForms) async throws(RemoteError) {
-        guard case .key(var held) = protection, !forms.areNone, !forms.keys.contains(held.key.identifier) else {
+        guard case .key(var held) = protection, !forms.isEmpty, !forms.keys.contains(held.key.identifier) else {
             return
         }
         held.former = forms
@@ -333,7 +333,7 @@ final class BlobAccount<Storage: BlobStorage> {
 
     /// The forms that the account had before it was under its key; `nil` if there were none.
     var former: FormerForms? {
-        guard case .key(let held) = protection, !held.former.areNone else { return nil }
+        guard case .key(let held) = protection, !held.former.isEmpty else { return nil }
         return held.former
     }
 

@@ -93,9 +93,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         if isClosed { throw RemoteError(.unavailable, "The account was closed.") }
     }
 
-    private func checkPlace() async throws(RemoteError) {
+    private func checkRemote() async throws(RemoteError) {
         try checkOpen()
-        try await account.checkPlace()
+        try await account.checkRemote()
     }
 
     // MARK: The account
@@ -118,7 +118,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// Checks the remote, and returns the account that is there now.
     package func presentAccount() async throws(RemoteError) -> RemoteAccount {
-        try await checkPlace()
+        try await checkRemote()
         return try await account.look()
     }
 
@@ -142,7 +142,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         heads.forgetListed()
         forgetNews()
         if isThorough || own.haveOthersWritten { segments.forgetNames() }
-        try await checkPlace()
+        try await checkRemote()
         let cursor = cursor.map(BlobCursor.init(decoding:))
         if let cursor {
             garbage.resume(cursor.observations)
@@ -171,13 +171,13 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         let (known, before) = (isThorough ? nil : account.seen, heads.found)
         var present: RemoteAccount
         if let known { present = known } else { present = try await account.look() }
-        var problems = try await heads.read(believing: !isThorough, as: origin)
+        var problems = try await heads.read(trustingVersions: !isThorough, as: origin)
         let full = [BlobName.markers: account.markers.isFull, BlobName.segments: segments.isFull].filter(\.value)
         for folder in full.keys.sorted() {
             problems.append("The folder \(folder) holds too many files; some were not looked at.")
         }
         if own.note(heads.found, since: before, isThorough: isThorough) { segments.forgetNames() }
-        if account.seen == nil || heads.areInDoubt(of: present, since: before, hasAsked: known == nil) {
+        if account.seen == nil || heads.areInDoubt(of: present, since: before, hasReadMarkers: known == nil) {
             let identifiers = account.identifiers
             present = try await account.look()
             // Heads under the new identifier were not resolved yet.
@@ -257,7 +257,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     private func present(
         under origin: Origin
     ) async throws(RemoteError) -> (account: RemoteAccount, names: Set<String>, own: FoundHead?) {
-        try await checkPlace()
+        try await checkRemote()
         if let names = heads.listed, let seen = account.seen {
             heads.forgetListed()
             return (seen, names, heads.found[origin.description])
@@ -365,7 +365,7 @@ extension BlobBackend: KeyHolding {
 
     package func removeFormerForms() async throws {
         guard let former = account.former else { return }
-        try await checkPlace()
+        try await checkRemote()
         try await account.confirmFormerNames()
         try await FormerFormRemoval(storage: storage, former: former).run()
         segments.forgetNames()

@@ -37,7 +37,7 @@ final class BlobGarbage<Storage: BlobStorage> {
     func collect(
         _ request: GarbageCollection, of account: RemoteAccount, joined: Set<Bits128>
     ) async throws(RemoteError) {
-        _ = try await heads.read(believing: true, as: request.origin)
+        _ = try await heads.read(trustingVersions: true, as: request.origin)
         heads.forgetListed()
         let going = memory.look(
             at: try await remains(account), for: request, joined: joined, published: own.published?.seen)

@@ -22,7 +22,7 @@ package struct BlobProbe<Storage: BlobStorage> {
         let (first, second) = (Array("first of \(name)".utf8), Array("other of \(name)".utf8))
         do throws(RemoteError) {
             try await step("open") { () async throws(RemoteError) in
-                try await storage.check(makingPlace: false).joined(separator: " ")
+                try await storage.check(creatingFolder: false).joined(separator: " ")
             }
             try await step("write") { () async throws(RemoteError) in
                 try await storage.put(name, first)

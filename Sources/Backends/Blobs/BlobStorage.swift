@@ -11,11 +11,11 @@ public protocol BlobStorage: Sendable {
     var traits: BackendTraits { get }
 
     /// Checks again that the remote exists and may be used. Called first, and before each pull, push or collection.
-    /// - Parameter makesPlace: whether to create what the storage needs before the first account, such as a directory.
+    /// - Parameter createsFolder: whether to create what the storage needs before the first account, such as a directory.
     /// - Returns: warnings for the user, as sentences.
     /// - Throws: `RemoteError.noAccount` if that was not created yet.
     @discardableResult
-    func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String]
+    func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String]
 
     /// Lists the names in a folder, in any order; none if the folder is missing. The empty string is the remote itself.
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing]

@@ -109,10 +109,10 @@ final class HeadFolder<Storage: BlobStorage> {
 
     /// Lists the heads, and reads those that the storage doesn't report as unchanged.
     /// - Parameters:
-    ///   - believing: whether to trust the storage's versions.
+    ///   - trustingVersions: whether to trust the storage's versions.
     ///   - origin: this device's origin.
     /// - Returns: what to report about heads that could not be read, as sentences for users.
-    func read(believing: Bool, as origin: Origin) async throws(RemoteError) -> [String] {
+    func read(trustingVersions: Bool, as origin: Origin) async throws(RemoteError) -> [String] {
         var problems: [String] = []
         var found: [String: FoundHead] = [:]
         var bytes = 0
@@ -123,7 +123,7 @@ final class HeadFolder<Storage: BlobStorage> {
                 problems.append("The heads in the folder h are too large together; some were not read.")
                 break
             }
-            guard let head = try await read(listing, believing: believing, &problems) else { continue }
+            guard let head = try await read(listing, trustingVersions: trustingVersions, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
             // The previous heads stay in memory until all are read.
@@ -159,10 +159,10 @@ final class HeadFolder<Storage: BlobStorage> {
 
     private func read(
         _ listing: BlobListing,
-        believing: Bool,
+        trustingVersions: Bool,
         _ problems: inout [String]
     ) async throws(RemoteError) -> FoundHead? {
-        let known = believing ? found[listing.name] : nil
+        let known = trustingVersions ? found[listing.name] : nil
         if let known, known.isWhole, let version = known.version, version == listing.version { return known }
         let isPlain = listing.name.utf8.count == 16
         let name = "\(BlobName.heads)/\(listing.name)"
@@ -210,7 +210,7 @@ final class HeadFolder<Storage: BlobStorage> {
         var found = FoundHead(name: name, digest: Head.digest(of: bytes), length: bytes.count, head: written.head)
         // Another account's heads are not resolved, unless a marker says that it is the same account.
         found.isWhole = account.identifiers.contains(written.head.account)
-        if found.isWhole { try await parts.makeOut(written, &found) }
+        if found.isWhole { try await parts.resolveParts(written, &found) }
         found.footprint = found.head.footprint
         return found
     }
@@ -232,11 +232,11 @@ final class HeadFolder<Storage: BlobStorage> {
     /// - Parameters:
     ///   - account: the account as the markers last showed it.
     ///   - before: the heads that were read before.
-    ///   - hasAsked: whether the markers were read just before these heads were listed.
-    func areInDoubt(of account: RemoteAccount, since before: [String: FoundHead], hasAsked: Bool) -> Bool {
+    ///   - hasReadMarkers: whether the markers were read just before these heads were listed.
+    func areInDoubt(of account: RemoteAccount, since before: [String: FoundHead], hasReadMarkers: Bool) -> Bool {
         // The remote may have been emptied, and hold another account now.
         if before.keys.contains(where: { found[$0] == nil }) { return true }
-        if hasAsked { return false }
+        if hasReadMarkers { return false }
         // Without heads, only a marker tells which account this is. A new device may have put its own marker beside
         // the known one, and publishes under the smaller of the two identifiers.
         return found.isEmpty

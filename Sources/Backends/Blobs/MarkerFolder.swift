@@ -18,7 +18,7 @@ struct FoundMarkers {
     var formerNames: [FormerName] = []
 
     /// Whether there is no readable marker.
-    var areNone: Bool { plain.isEmpty && sealed.isEmpty }
+    var isEmpty: Bool { plain.isEmpty && sealed.isEmpty }
 
     func isThere(_ identifier: Bits128) -> Bool {
         plain.contains(identifier) || sealed[KeyIdentifier(identifier)] != nil

@@ -108,7 +108,7 @@ final class OwnHead<Storage: BlobStorage> {
     /// remove shared segments minutes after it has replaced its own. So they are checked once others stop writing.
     private func hasAllSegments(_ head: Head, _ isThorough: Bool) async throws(RemoteError) -> Bool {
         // The upload that restores segments comes later than the pull that missed them. Pulls in between check again.
-        let isCalm = doubts.takeCalm(environment.time())
+        let isCalm = doubts.takeQuietPeriod(environment.time())
         guard isThorough || isCalm || lacksSegments || segments.hasDoubts else { return true }
         let isListed = try await segments.list(expecting: segmentNames).isSuperset(of: head.segmentNames)
         let isWhole = try await segments.verifyDoubtful(of: head.segmentNames)

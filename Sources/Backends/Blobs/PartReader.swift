@@ -74,7 +74,7 @@ final class PartReader<Storage: BlobStorage> {
     // MARK: Parts
 
     /// Resolves the parts of a head. If a part can't be resolved, the head is not whole.
-    func makeOut(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
+    func resolveParts(_ written: WrittenHead, _ found: inout FoundHead) async throws(RemoteError) {
         let wrapping = try account.wrapping
         var index: [String: Head.Part] = [:]
         if written.head.index != .zero {

@@ -22,7 +22,7 @@ struct SegmentDoubts {
     mutating func noteChange(_ now: UInt64) { changedAt = now }
 
     /// Returns true, once, when others have written and then paused for ``interval``.
-    mutating func takeCalm(_ now: UInt64) -> Bool {
+    mutating func takeQuietPeriod(_ now: UInt64) -> Bool {
         guard let changedAt, now < changedAt || now - changedAt > Self.interval else { return false }
         self.changedAt = nil
         return true

@@ -10,7 +10,7 @@ extension EtcdBackend {
         var start = memory.joined
         if start == nil { start = try await present(publication) }
         guard start?.account.remote.isNamed(publication.account) == true else { throw Self.otherAccount }
-        let stores = publication.stores.filter { $0.sequence != $0.published || memory.isOwing }
+        let stores = publication.stores.filter { $0.sequence != $0.published || memory.needsRepublication }
         return EtcdPush(self, publication, stores: stores.map(\.identifier))
     }
 
@@ -44,7 +44,7 @@ extension EtcdBackend {
     /// Joins stores to the cluster's state of them, and writes the device's row.
     func publish(_ publication: Publication, _ snapshots: [StoreSnapshot]) async throws(RemoteError) {
         try checkOpen()
-        let isOwing = memory.isOwing
+        let needsRepublication = memory.needsRepublication
         var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout, limits)
         memory.note(publishing.device, under: publication.origin)
         publishing.formerOrigins = formerOrigins(of: publication)
@@ -56,7 +56,7 @@ extension EtcdBackend {
         for attempt in 1...EtcdPublishing.mostAttempts {
             try await plan(&publishing)
             while !publishing.isDone, try await commitNext(&publishing) {}
-            if publishing.isDone { return didPublish(publishing, paying: isOwing) }
+            if publishing.isDone { return didPublish(publishing, paying: needsRepublication) }
             // Another device was faster. The more often that happens, the more devices are writing.
             let spread = UInt64(min(attempt, 6)) * 5
             await client.pause(for: .milliseconds(Int64(environment.random() % spread)))
@@ -107,9 +107,9 @@ extension EtcdBackend {
         return false
     }
 
-    private func didPublish(_ publishing: EtcdPublishing, paying isOwing: Bool) {
+    private func didPublish(_ publishing: EtcdPublishing, paying needsRepublication: Bool) {
         for origin in publishing.formerOrigins { memory.devices?[origin] = nil }
-        if isOwing { memory.isOwing = false }
+        if needsRepublication { memory.needsRepublication = false }
         // The cluster now has exactly what this device has joined and written.
         guard let outlines = publishing.publishedOutlines else { return }
         memory.joined = publishing.position

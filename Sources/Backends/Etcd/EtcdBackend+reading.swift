@@ -12,11 +12,11 @@ extension EtcdBackend {
         let hasLeft = Rule.readAnew.isOn && memory.origin.map { $0 != origin } ?? false
         var base = base(hasLeft ? nil : cursor)
         var look = try await look(since: base?.revision ?? 0, origin)
-        memory.isOwing = memory.isOwing || base?.isOwing == true
+        memory.needsRepublication = memory.needsRepublication || base?.needsRepublication == true
         let tokens = [base?.token, memory.lastToken].compactMap(\.self)
         // Either much has happened, or the cluster was restored from a backup and has lost later writes.
         let isLost = !tokens.allSatisfy(look.isKnown)
-        memory.isOwing = memory.isOwing || isLost
+        memory.needsRepublication = memory.needsRepublication || isLost
         if let known = base, isLost || look.isElsewhere(known) {
             (memory.joined, memory.outlines, base) = (nil, EtcdOutlines(), nil)
             look = try await self.look(since: 0, origin)
@@ -32,7 +32,7 @@ extension EtcdBackend {
         if let joined = memory.joined, cursor != nil, cursor == memory.cursor {
             base?.revision = joined.revision
             base?.token = joined.token
-            base?.isOwing = memory.isOwing
+            base?.needsRepublication = memory.needsRepublication
         } else {
             (memory.joined, memory.outlines) = (nil, EtcdOutlines())
         }
@@ -41,13 +41,13 @@ extension EtcdBackend {
 
     private var names: [Origin: RemoteDevice] { memory.devices?.mapValues { $0.device } ?? [:] }
 
-    private func look(since revision: Int64, _ origin: Origin) async throws(RemoteError) -> EtcdLook {
-        let ranges = EtcdLook.ranges(since: revision, hasDevices: memory.devices != nil, as: origin, layout)
+    private func look(since revision: Int64, _ origin: Origin) async throws(RemoteError) -> EtcdPoll {
+        let ranges = EtcdPoll.ranges(since: revision, hasDevices: memory.devices != nil, as: origin, layout)
         let outcome = try await client.commit(EtcdTransaction(operations: ranges.map { .range($0) }))
         guard outcome.found.count == ranges.count else { throw Self.corrupt }
         let position = try row.present(outcome.found[0], outcome.revision)
         memory.note(devices: outcome.found[2].rows, layout)
-        return try EtcdLook(outcome, at: position, layout)
+        return try EtcdPoll(outcome, at: position, layout)
     }
 
     static let corrupt = RemoteError(.unavailable, "What the cluster answers makes no sense.")
@@ -61,7 +61,7 @@ extension EtcdBackend {
 
     /// Notes up to where everything is joined, and returns the cursor.
     func keep(
-        _ look: EtcdLook, _ origin: Origin, _ joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
+        _ look: EtcdPoll, _ origin: Origin, _ joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>
     ) -> [UInt8] {
         reader.forgetNews()

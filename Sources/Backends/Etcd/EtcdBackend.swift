@@ -2,8 +2,8 @@
 
 public import BackendSupport
 internal import HTTPClient
-internal import PlaceAddress
 internal import PropertyList
+internal import RemoteAddress
 public import Replication
 package import Sealing
 
@@ -107,7 +107,7 @@ public actor EtcdBackend: RemoteBackend {
     /// is compacted. It reports changes while the watch is open.
     public nonisolated var traits: BackendTraits {
         BackendTraits(
-            coalescing: .milliseconds(100), firstWait: .milliseconds(10), tellsOfChanges: watch.isLive)
+            coalescing: .milliseconds(100), firstWait: .milliseconds(10), givesHints: watch.isLive)
     }
 
     /// Hints that another device has changed something.
@@ -150,7 +150,7 @@ public actor EtcdBackend: RemoteBackend {
             throw RemoteError(.unsupported, "The account has an identifier that no cluster can have.")
         }
         forget()
-        memory.isOwing = true
+        memory.needsRepublication = true
         return enter(try await row.restore(identifier))
     }
 

@@ -69,7 +69,7 @@ final class EtcdClient: Sendable {
     func call(_ path: String, _ question: Value, bytes: Int = 0) async throws(RemoteError) -> Value {
         do throws(EtcdFailure) { return try await ask(path, question, bytes: bytes) } catch {
             let failure = error.remoteError(self)
-            guard error.isCycling, url.members.count > 1 else { throw failure }
+            guard error.canTryNextMember, url.members.count > 1 else { throw failure }
             throw RemoteError(
                 failure.code, failure.message + " None of the others could help: more than half of them may be away.",
                 retryAfter: failure.retryAfter)
@@ -85,7 +85,7 @@ final class EtcdClient: Sendable {
             for _ in url.members {
                 let asked = member
                 do throws(EtcdFailure) { return try await ask(path, question, within: time) } catch {
-                    guard error.isCycling else { throw error }
+                    guard error.canTryNextMember else { throw error }
                     if !error.isImmediate { isHopeless = false }
                     failure = error
                     moveOn(from: asked)
@@ -120,7 +120,8 @@ final class EtcdClient: Sendable {
     private func ask(_ path: String, _ body: Value, within time: Duration) async throws(EtcdFailure) -> Value {
         let token = try await token(anew: false, time)
         do throws(EtcdFailure) { return try await send(path, body, token, to: member, time) } catch {
-            guard case .refusal(let refusal) = error, refusal.isStaleToken || refusal.asksWho, case .password = proof
+            guard case .refusal(let refusal) = error, refusal.isStaleToken || refusal.requiresUser,
+                case .password = proof
             else { throw error }
         }
         let newToken = try await self.token(anew: true, time)
@@ -171,8 +172,8 @@ final class EtcdClient: Sendable {
             return token
         } catch {
             guard case .refusal(let refusal) = error else { throw error }
-            if refusal.isOfPassword { note(refusal, isListening: isListening) }
-            guard refusal.saysOpen else { throw error }
+            if refusal.isWrongPassword { note(refusal, isListening: isListening) }
+            guard refusal.hasNoUsers else { throw error }
             state.withLock { ($0.token, $0.isOpen, $0.isRefused) = (nil, true, false) }
             return nil
         }
@@ -194,7 +195,7 @@ final class EtcdClient: Sendable {
 
     /// Checks that a member answers, with success or not.
     private func greet(_ member: HTTPAddress, within time: Duration) async throws(EtcdFailure) {
-        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.isCycling {
+        do throws(EtcdFailure) { _ = try await status(of: member, within: time) } catch  where error.canTryNextMember {
             throw error
         } catch {}
     }

@@ -38,20 +38,20 @@ package struct EtcdRefusal: Error {
         code == 16 || reason.contains("invalid auth token") || reason.contains("auth store is old")
     }
     /// Whether another member, or the same one a moment later, may be able to answer.
-    var isCycling: Bool {
+    var canTryNextMember: Bool {
         code == 14 || (500...599).contains(status) && code != 15 && code != 12 || reason.contains("too many requests")
             || reason.contains("leader")
     }
     /// Whether the response would be larger than the member can pass on at once.
     var isTooLarge: Bool { code == 8 && reason.contains("larger than max") }
     /// Whether the user or the password is wrong.
-    var isOfPassword: Bool { code == 3 && reason.contains("invalid user ID or password") }
+    var isWrongPassword: Bool { code == 3 && reason.contains("invalid user ID or password") }
     /// Whether the cluster has no authentication.
-    var saysOpen: Bool { reason.contains("authentication is not enabled") }
+    var hasNoUsers: Bool { reason.contains("authentication is not enabled") }
     /// Whether the member requires a user, and the request named none.
-    var asksWho: Bool { code == 3 && reason.contains("user name is empty") }
+    var requiresUser: Bool { code == 3 && reason.contains("user name is empty") }
     /// Whether something other than etcd has answered. It may be in front of one member and not of the others.
-    var isNotOfEtcd: Bool { code == nil }
+    var isForeign: Bool { code == nil }
 }
 
 extension RemoteError {
@@ -92,9 +92,9 @@ extension RemoteError {
             return (.full, "There is no space left in the cluster of \(host), which takes nothing until it has some.")
         case 8 where refusal.isTooLarge: return (.full, "\(host) takes no request that is as large as this one.")
         case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
-        case _ where refusal.asksWho:
+        case _ where refusal.requiresUser:
             return (.unauthorized, "\(host) wants a user and a password.")
-        case _ where refusal.isOfPassword:
+        case _ where refusal.isWrongPassword:
             return (.unauthorized, "\(host) takes neither this user nor this password.")
         case 3 where reason.contains("too large"):
             return (.full, "\(host) takes no request that is as large as this one.")
@@ -106,7 +106,7 @@ extension RemoteError {
             return (.unsupported, "\(host) is no etcd, or one that is older than version 3.4.")
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)
-        case _ where refusal.isCycling:
+        case _ where refusal.canTryNextMember:
             return (.unavailable, "The cluster of \(host) can't take anything just now: \(reason).")
         default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")
         }

@@ -148,13 +148,13 @@ package enum EtcdFailure: Error {
     case refusal(EtcdRefusal)
 
     /// Whether another member may be able to answer.
-    var isCycling: Bool {
+    var canTryNextMember: Bool {
         switch self {
         case .http(.closed, _), .http(.libraryMissing, _), .http(.unsendable, _), .http(.authority, _),
             .http(.tooLarge, _), .http(.noRoom, _):
             false
         case .http: true
-        case .refusal(let refusal): refusal.isCycling || refusal.isNotOfEtcd
+        case .refusal(let refusal): refusal.canTryNextMember || refusal.isForeign
         }
     }
 
@@ -170,7 +170,7 @@ package enum EtcdFailure: Error {
     var isImmediate: Bool {
         switch self {
         case .http(.timedOut, _), .http(.cut, _): false
-        case .refusal(let refusal): !refusal.isCycling
+        case .refusal(let refusal): !refusal.canTryNextMember
         case .http: true
         }
     }

@@ -22,8 +22,8 @@
 // transactions have one order, and no device changes what it has not seen.
 
 internal import BackendSupport
-internal import PlaceAddress
 internal import PropertyList
+internal import RemoteAddress
 internal import Replication
 
 /// The keys of an account's rows.
@@ -264,7 +264,7 @@ struct EtcdCursor: Equatable {
     /// The stores that were not joined up to there. They are read as a whole.
     var missing: Set<String> = []
     /// Whether the cluster has lost data, and this device has yet to publish everything that it has.
-    var isOwing = false
+    var needsRepublication = false
     /// The identifier of the cluster whose revision this is; 0 if it was not known.
     var cluster: UInt64 = 0
 
@@ -283,7 +283,7 @@ struct EtcdCursor: Equatable {
         do throws(CanonicalDecodingError) {
             guard try decoder.byte() == Self.format else { return nil }
             let flags = try decoder.byte()
-            isOwing = flags & Flag.owing != 0
+            needsRepublication = flags & Flag.owing != 0
             revision = Int64(clamping: try decoder.varint())
             guard EtcdRevision.range.contains(revision) else { return nil }
             token = try decoder.fixed64()
@@ -298,7 +298,7 @@ struct EtcdCursor: Equatable {
     var encoded: [UInt8] {
         var encoder = CanonicalEncoder()
         encoder.byte(Self.format)
-        encoder.byte((isOwing ? Flag.owing : 0) | (cluster == 0 ? 0 : Flag.cluster))
+        encoder.byte((needsRepublication ? Flag.owing : 0) | (cluster == 0 ? 0 : Flag.cluster))
         encoder.varint(UInt64(max(0, revision)))
         encoder.fixed64(token)
         encoder.count(missing.count)

@@ -16,7 +16,7 @@ struct EtcdMemory {
     /// The origin under which that was joined.
     var origin: Origin?
     /// Whether this device has to publish everything that it has.
-    var isOwing = false
+    var needsRepublication = false
 
     /// The devices that publish; `nil` until they are read.
     var devices: [Origin: EtcdDevice]?
@@ -37,11 +37,11 @@ struct EtcdMemory {
             inherited[origin] = count
             if let device, count == 0 { note(device, under: origin) }
             // The publication that was counted last failed, or was lost when the cluster was restored from a backup.
-            if device?.count ?? 0 < count { isOwing = isOwing || Rule.knownHistory.isOn }
+            if device?.count ?? 0 < count { needsRepublication = needsRepublication || Rule.knownHistory.isOn }
         }
-        guard let device else { return isOwing ? .missing : .asPublished }
+        guard let device else { return needsRepublication ? .missing : .asPublished }
         if !isOwn(device, under: origin) { return .foreign }
-        return isOwing ? .missing : .asPublished
+        return needsRepublication ? .missing : .asPublished
     }
 
     func hasLooked(under origin: Origin) -> Bool { inherited[origin] != nil }
@@ -79,7 +79,7 @@ struct EtcdMemory {
     /// Notes the position up to which everything is joined.
     /// - Returns: the cursor for the next pull.
     mutating func note(
-        _ look: EtcdLook, _ origin: Origin, joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
+        _ look: EtcdPoll, _ origin: Origin, joined: Set<String>, _ wholes: EtcdOutlines, _ deltas: EtcdOutlines,
         missing: Set<String>
     ) -> [UInt8] {
         (self.joined, self.origin, lastToken) = (look.position, origin, nil)
@@ -94,7 +94,7 @@ struct EtcdMemory {
         }
         for store in missing { outlines[store] = nil }
         var cursor = EtcdCursor(revision: look.position.revision, token: look.position.token)
-        (cursor.missing, cursor.isOwing, cursor.cluster) = (missing, isOwing, look.cluster)
+        (cursor.missing, cursor.needsRepublication, cursor.cluster) = (missing, needsRepublication, look.cluster)
         self.cursor = cursor.encoded
         return cursor.encoded
     }

@@ -16,7 +16,7 @@ actor EtcdPull: RemotePull {
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let origin: Origin
     private let base: EtcdCursor?
-    private let look: EtcdLook
+    private let look: EtcdPoll
     private nonisolated let flaws = Mutex<[String]>([])
     /// The stores that could be read completely.
     private var readStores: Set<String> = []
@@ -24,7 +24,7 @@ actor EtcdPull: RemotePull {
     private var (wholes, deltas) = (EtcdOutlines(), EtcdOutlines())
 
     init(
-        _ backend: EtcdBackend, _ origin: Origin, _ base: EtcdCursor?, _ look: EtcdLook,
+        _ backend: EtcdBackend, _ origin: Origin, _ base: EtcdCursor?, _ look: EtcdPoll,
         ownPublication: OwnPublication, devices: [Origin: RemoteDevice]
     ) {
         (self.backend, self.origin, self.base, self.look) = (backend, origin, base, look)

@@ -76,7 +76,7 @@ extension EtcdSealedBackend: KeyHolding {
 
     /// Removes the rows, and then the markers, which say whose rows they are.
     func removeFormerForms() async throws {
-        guard let former = await blobs.heldKey?.former, !former.areNone else { return }
+        guard let former = await blobs.heldKey?.former, !former.isEmpty else { return }
         // The key may have been replaced meanwhile.
         _ = try await blobs.presentAccount()
         try await storage.removeRows(of: Set(former.plain.map { Bits128($0) }))

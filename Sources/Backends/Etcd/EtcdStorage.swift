@@ -51,7 +51,7 @@ final class EtcdStorage: BlobStorage {
 
     /// The storage's costs. The cluster keeps each version of a head until it is compacted, so changes are batched.
     var traits: BackendTraits {
-        BackendTraits(coalescing: .seconds(1), firstWait: .milliseconds(10), tellsOfChanges: watch.isLive)
+        BackendTraits(coalescing: .seconds(1), firstWait: .milliseconds(10), givesHints: watch.isLive)
     }
 
     func hints() -> AsyncStream<Void> { watch.hints() }
@@ -62,7 +62,7 @@ final class EtcdStorage: BlobStorage {
     }
 
     /// Sends nothing, because the next request finds out whether the cluster is there. A prefix need not be created.
-    func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+    func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.hasLooked = false }
         return []
     }
@@ -187,7 +187,7 @@ final class EtcdStorage: BlobStorage {
     // MARK: Writing
 
     func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
-        if name.hasPrefix(BlobName.heads + "/") { return try await announce(name, bytes, replaces: true) }
+        if name.hasPrefix(BlobName.heads + "/") { return try await writeWithFence(name, bytes, replaces: true) }
         guard bytes.count > Self.rowBytes || bytes.first == Self.inParts else {
             return try await write(layout.blob(name), bytes)
         }
@@ -206,11 +206,11 @@ final class EtcdStorage: BlobStorage {
     }
 
     func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
-        try await announce(name, bytes, replaces: false)
+        try await writeWithFence(name, bytes, replaces: false)
     }
 
     /// Writes a marker, a note or a head, and the fence, and notifies the other devices.
-    private func announce(_ name: String, _ bytes: [UInt8], replaces: Bool) async throws(RemoteError) {
+    private func writeWithFence(_ name: String, _ bytes: [UInt8], replaces: Bool) async throws(RemoteError) {
         guard bytes.count <= Self.rowBytes else {
             throw RemoteError(.full, "The account has grown larger than a cluster of etcd takes at once.")
         }
@@ -218,7 +218,7 @@ final class EtcdStorage: BlobStorage {
         var account: [UInt8]? = EtcdAccount.fence
         var revision = replaces ? state.withLock { $0.heads[name] ?? 0 } : 0
         for _ in 0..<EtcdPublishing.mostAttempts {
-            var transaction = try putUp(fenceOver: account)
+            var transaction = try fenceTransaction(replacing: account)
             transaction.conditions.append(.isUnchanged(key, since: revision))
             let token = environment.random()
             watch.ignore(token)
@@ -242,7 +242,7 @@ final class EtcdStorage: BlobStorage {
 
     /// Returns a transaction that writes the fence if it is missing. The identifiers of an account in rows stay as
     /// markers, by which another device that moves the account at the same time recognizes it.
-    private func putUp(fenceOver account: [UInt8]?) throws(RemoteError) -> EtcdTransaction {
+    private func fenceTransaction(replacing account: [UInt8]?) throws(RemoteError) -> EtcdTransaction {
         guard let account else {
             return EtcdTransaction(
                 conditions: [.isMissing(layout.account)], operations: [.put(layout.account, EtcdAccount.fence)])

@@ -2,7 +2,7 @@
 
 internal import BackendSupport
 internal import HTTPClient
-internal import PlaceAddress
+internal import RemoteAddress
 internal import Replication
 
 /// The address of a remote in an etcd cluster: `etcds://one.example.org,two.example.org:2380/settings/ada`.
@@ -63,6 +63,6 @@ struct EtcdURL: Equatable {
 
     /// A warning for users before a password is sent to the cluster; `nil` if there is none.
     var warning: String? {
-        PlaceKind.etcd.warning(isSecure: members.allSatisfy(\.isSecure), hosts: members.map(\.host))
+        BackendKind.etcd.warning(isSecure: members.allSatisfy(\.isSecure), hosts: members.map(\.host))
     }
 }

@@ -22,12 +22,12 @@ struct OpenFolder: ~Copyable {
 
 extension FolderAccess {
     /// Opens the folder of a URL.
-    /// - Parameter makesPlace: whether to create the user's folder in a root.
-    /// - Throws: `RemoteError.noAccount` if there is none and `makesPlace` is false.
-    func open(_ url: FolderURL, makingPlace makesPlace: Bool) throws(RemoteError) -> OpenFolder {
+    /// - Parameter createsFolder: whether to create the user's folder in a root.
+    /// - Throws: `RemoteError.noAccount` if there is none and `createsFolder` is false.
+    func open(_ url: FolderURL, creatingFolder createsFolder: Bool) throws(RemoteError) -> OpenFolder {
         switch self {
         case .own(let uid): try Self.openOwn(url.path, uid: uid)
-        case .roots(let roots, let uid): try Self.open(url.path, in: roots, uid: uid, makingPlace: makesPlace)
+        case .roots(let roots, let uid): try Self.open(url.path, in: roots, uid: uid, creatingFolder: createsFolder)
         }
     }
 
@@ -58,7 +58,7 @@ extension FolderAccess {
         _ path: String,
         in roots: [String],
         uid: UInt32,
-        makingPlace makesPlace: Bool
+        creatingFolder createsFolder: Bool
     ) throws(RemoteError) -> OpenFolder {
         let roots = roots.compactMap { try? FolderURL.withoutTrailingSlashes($0) }
         guard isIn(roots, path) else { throw RemoteError(.denied, refusal(of: path, roots)) }
@@ -70,7 +70,7 @@ extension FolderAccess {
                 throw RemoteError(.denied, "\(path) is neither root's nor the service's: it is no place for accounts.")
             }
         }
-        if makesPlace {
+        if createsFolder {
             try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
         }
         let directory = try openPlace(name, in: root, place)
@@ -79,7 +79,7 @@ extension FolderAccess {
             throw RemoteError(.denied, "\(place) was not made by this service.")
         }
         var notes: [String] = []
-        if makesPlace, !AccessControlList(user: uid, service: geteuid()).apply(to: directory) {
+        if createsFolder, !AccessControlList(user: uid, service: geteuid()).apply(to: directory) {
             notes.append("\(place) can't be opened by its user: there are no access control lists here.")
         }
         return OpenFolder(directory: directory, path: place, device: status.st_dev, notes: notes)

@@ -2,7 +2,7 @@
 
 public import BackendSupport
 internal import Blobs
-internal import PlaceAddress
+internal import RemoteAddress
 public import Replication
 
 /// The backend for `folder:///…`: a directory that other software replicates between devices, or that all of them

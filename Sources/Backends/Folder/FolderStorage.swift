@@ -19,7 +19,7 @@ public actor FolderStorage: BlobStorage {
     private let access: FolderAccess
     private let executor: ThreadExecutor
     private nonisolated let watch: FolderWatch?
-    private nonisolated let tellsOfChanges = Atomic(false)
+    private nonisolated let givesHints = Atomic(false)
     /// Seconds since 1970.
     private let now: @Sendable () -> Int
     /// The device that the folder was on at the last check.
@@ -49,7 +49,7 @@ public actor FolderStorage: BlobStorage {
     /// Changes are coalesced for a second, because the software that replicates the files takes at least that long.
     public nonisolated var traits: BackendTraits {
         BackendTraits(
-            coalescing: .seconds(1), tellsOfChanges: tellsOfChanges.load(ordering: .relaxed),
+            coalescing: .seconds(1), givesHints: givesHints.load(ordering: .relaxed),
             replicatesSeparately: true)
     }
 
@@ -60,23 +60,23 @@ public actor FolderStorage: BlobStorage {
 
     /// Ends the hints.
     public nonisolated func close() {
-        tellsOfChanges.store(false, ordering: .relaxed)
+        givesHints.store(false, ordering: .relaxed)
         watch?.close()
     }
 
     /// Checks again that the folder exists and may be used.
-    public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+    public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         device = nil
-        let folder = try access.open(url, makingPlace: makesPlace)
+        let folder = try access.open(url, creatingFolder: createsFolder)
         device = folder.device
-        if makesPlace {
+        if createsFolder {
             for name in [BlobName.markers, BlobName.heads, BlobName.segments] {
                 _ = try subfolder(name, in: folder, making: true)
             }
         }
         try checkDrive(of: folder)
         let isWatched = try watchFolders(in: folder)
-        tellsOfChanges.store(isWatched && Mount.isLocal(folder.directory), ordering: .relaxed)
+        givesHints.store(isWatched && Mount.isLocal(folder.directory), ordering: .relaxed)
         return folder.notes
     }
 
@@ -229,7 +229,7 @@ public actor FolderStorage: BlobStorage {
 
     /// Opens the folder that the last check found.
     private func openAgain() throws(RemoteError) -> OpenFolder {
-        let folder = try access.open(url, makingPlace: false)
+        let folder = try access.open(url, creatingFolder: false)
         guard folder.device == device else {
             throw RemoteError(.unavailable, "\(folder.path) is on another device than a moment ago.")
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PlaceAddress
+internal import RemoteAddress
 internal import Replication
 
 /// The address of a folder: `folder:///home/ada/Sync`.
@@ -9,8 +9,8 @@ struct FolderURL: Equatable {
     let path: String
 
     init(_ url: String) throws(RemoteError) {
-        let scheme = PlaceAddress.scheme(of: url)
-        guard scheme == PlaceKind.folder.name, scheme.count < url.count else {
+        let scheme = RemoteAddress.scheme(of: url)
+        guard scheme == BackendKind.folder.name, scheme.count < url.count else {
             throw .address("a folder's address begins with folder:///")
         }
         let rest = url.dropFirst(scheme.count + 1)

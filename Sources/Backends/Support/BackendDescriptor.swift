@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import PlaceAddress
+package import RemoteAddress
 public import Replication
 package import Sealing
 
@@ -26,7 +26,7 @@ public struct BackendSite: Sendable {
 /// Makes backends for a kind of remote.
 public struct BackendDescriptor: Sendable {
     /// The kind, with the form of its addresses and the credentials that it needs.
-    package let kind: PlaceKind
+    package let kind: BackendKind
     /// The schemes of its addresses, in lower case.
     public var schemes: [String] { kind.schemes }
     /// Makes a backend, which accesses the remote only once it is opened.
@@ -39,7 +39,7 @@ public struct BackendDescriptor: Sendable {
 
     /// Makes a descriptor from its parts.
     package init(
-        _ kind: PlaceKind,
+        _ kind: BackendKind,
         make: @escaping @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend,
         check: @escaping @Sendable (BackendSite) async -> [BackendCheck]
     ) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import PlaceAddress
+package import RemoteAddress
 package import Replication
 
 /// A server's address, split into its parts.
@@ -17,16 +17,16 @@ package struct ServerURL {
     ///   - kind: the kind of remote that the address must be for.
     ///   - flaw: makes the error to throw, from a clause that says what is wrong.
     package init(
-        _ url: String, of kind: PlaceKind, flaw: (_ clause: String) -> RemoteError
+        _ url: String, of kind: BackendKind, flaw: (_ clause: String) -> RemoteError
     ) throws(RemoteError) {
-        let scheme = PlaceAddress.scheme(of: url)
+        let scheme = RemoteAddress.scheme(of: url)
         let rest = url.dropFirst(scheme.count)
         guard rest.hasPrefix(":"), kind.schemes.contains(scheme) else {
             throw flaw("it begins with \(kind.schemes.map { $0 + "://" }.joined(separator: " or "))")
         }
         isSecure = scheme != kind.name
         guard rest.hasPrefix("://") else { throw flaw("two slashes follow the colon, as in \(kind.example)") }
-        authority = PlaceAddress.authority(of: url)
+        authority = RemoteAddress.authority(of: url)
         guard !authority.contains("@") else {
             throw flaw("who signs in is said with the options user and password, not in the address")
         }

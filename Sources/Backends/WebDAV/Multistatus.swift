@@ -3,7 +3,7 @@
 internal import BackendSupport
 internal import Blobs
 internal import HTTPClient
-internal import PlaceAddress
+internal import RemoteAddress
 internal import Replication
 internal import Synchronization
 

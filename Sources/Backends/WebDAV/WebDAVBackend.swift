@@ -3,7 +3,7 @@
 public import BackendSupport
 internal import Blobs
 internal import HTTPClient
-internal import PlaceAddress
+internal import RemoteAddress
 public import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.

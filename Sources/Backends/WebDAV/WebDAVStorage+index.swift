@@ -12,31 +12,31 @@ extension WebDAVStorage {
     /// Lists a folder by its index.
     func listByIndex(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         let names = try await index(folder)
-        if let names, !names.isDisjoint(with: state.withLock { $0.names[folder]?.known ?? [] }) { believeIndex() }
+        if let names, !names.isDisjoint(with: state.withLock { $0.names[folder]?.known ?? [] }) { trustIndex() }
         if let names, !names.isEmpty {
             return names.sorted().map { BlobListing(name: $0) }
         }
-        if state.withLock(\.makesPlace) { return [] }
-        if folder == BlobName.markers { try await proveIndex() }
-        if folder.isEmpty, names == nil { throw absence }
+        if state.withLock(\.createsFolder) { return [] }
+        if folder == BlobName.markers { try await checkIndexIsGenuine() }
+        if folder.isEmpty, names == nil { throw missingFolder }
         return []
     }
 
     /// Checks that the index names a new file. Until it does, a missing account doesn't count as removed.
-    private func proveIndex() async throws(RemoteError) {
-        if try await index("") == nil { throw absence }
+    private func checkIndexIsGenuine() async throws(RemoteError) {
+        if try await index("") == nil { throw missingFolder }
         let name = Self.probeName + "index"
         let response = try await write(name, [1])
-        if [405, 501].contains(response.status) { throw lapse }
+        if [405, 501].contains(response.status) { throw notWebDAV }
         guard response.isDone else { throw answer(response, name) }
         let isNamed = try await index("")?.contains(name) == true
         try await delete(name)
-        if !isNamed { throw lapse }
-        believeIndex()
+        if !isNamed { throw notWebDAV }
+        trustIndex()
     }
 
     /// Notes that the index is genuine: it has named a file that exists, as no other page does.
-    private func believeIndex() {
+    private func trustIndex() {
         state.withLock { ($0.hasIndex, $0.names) = (true, [:]) }
     }
 

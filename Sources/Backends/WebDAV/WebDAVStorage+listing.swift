@@ -17,7 +17,7 @@ extension WebDAVStorage {
         case 207: break
         case 404, 410: return try await listAbsent(folder)
         case 405, 501:
-            if state.withLock(\.hasListed) { throw lapse }
+            if state.withLock(\.hasListed) { throw notWebDAV }
             do { return try await listByIndex(folder) } catch
                 where error.code == .unsupported && !state.withLock(\.hasIndex)
             {
@@ -83,14 +83,14 @@ extension WebDAVStorage {
     /// more likely than that the account was removed, the server's disk is not mounted.
     private func listAbsent(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         guard folder == BlobName.markers || folder.isEmpty else { return [] }
-        let makesPlace = state.withLock(\.makesPlace)
-        if folder.isEmpty, !makesPlace { throw absence }
+        let createsFolder = state.withLock(\.createsFolder)
+        if folder.isEmpty, !createsFolder { throw missingFolder }
         let response = try await look(at: address(""))
-        switch (response.status, makesPlace) {
+        switch (response.status, createsFolder) {
         case (207, _): break
         case (404, true), (410, true): try await lookAbove()
-        case (404, false), (410, false): throw absence
-        case (405, false), (501, false): throw lapse
+        case (404, false), (410, false): throw missingFolder
+        case (405, false), (501, false): throw notWebDAV
         case (_, false): throw answer(response, "")
         // Creating the folder will show what is wrong.
         case (_, true): break
@@ -108,7 +108,7 @@ extension WebDAVStorage {
     /// - Returns: whether it is there; false if the server doesn't say.
     @discardableResult
     func lookAbove() async throws(RemoteError) -> Bool {
-        guard let above = url.above else { throw absence }
+        guard let above = url.above else { throw missingFolder }
         let status = try await look(at: above).status
         guard ![404, 409, 410].contains(status) else { throw wrongPath(below: above.path) }
         return status == 207

@@ -39,7 +39,9 @@ extension WebDAVStorage {
             // This process knows the names without the file, and the next listing tries again.
             do { try await writeNames(folder) } catch {}
         }
-        if folder == BlobName.markers, members.isEmpty { try await provePlace(wasNamed: wasNamed || isNamed) }
+        if folder == BlobName.markers, members.isEmpty {
+            try await checkFolderAcceptsFiles(wasNamed: wasNamed || isNamed)
+        }
         return listings(of: members, in: folder)
     }
 
@@ -154,18 +156,18 @@ extension WebDAVStorage {
                 modified: response.headers["last-modified"])
         case 404, 410: return nil
         // The server has accepted a file there.
-        case 405, 501: throw lapse
+        case 405, 501: throw notWebDAV
         default: throw answer(response, path)
         }
     }
 
     /// Checks that the folder accepts a file. Only then does an empty list mean that it has no account.
-    private func provePlace(wasNamed: Bool) async throws(RemoteError) {
-        if state.withLock(\.makesPlace) { return }
+    private func checkFolderAcceptsFiles(wasNamed: Bool) async throws(RemoteError) {
+        if state.withLock(\.createsFolder) { return }
         let name = Self.probeName + Self.file
         let response = try await write(name, [1])
-        if [405, 501].contains(response.status) { throw lapse }
-        if [404, 409, 500].contains(response.status) { throw absence }
+        if [405, 501].contains(response.status) { throw notWebDAV }
+        if [404, 409, 500].contains(response.status) { throw missingFolder }
         guard response.isDone else { throw answer(response, name) }
         try await delete(name)
         if wasNamed { return }

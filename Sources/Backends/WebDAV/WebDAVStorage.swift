@@ -23,7 +23,7 @@ public final class WebDAVStorage: BlobStorage {
 
     struct State {
         /// Whether the account's own folder may be created.
-        var makesPlace = false
+        var createsFolder = false
         /// Whether the server has answered a PROPFIND. If it no longer does, something else is answering in its place.
         var hasListed = false
         /// Whether the server has an index instead.
@@ -45,7 +45,7 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     /// The storage's costs. Changes are batched: servers keep every version of a file, and a change costs a request.
-    public var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), tellsOfChanges: false) }
+    public var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), givesHints: false) }
 
     /// Returns an empty stream, since servers don't report changes.
     public func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
@@ -55,8 +55,8 @@ public final class WebDAVStorage: BlobStorage {
 
     /// Sends nothing, because the next request finds out whether the server is there. A missing folder is created once
     /// it turns out to be missing.
-    public func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
-        state.withLock { $0.makesPlace = makesPlace }
+    public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
+        state.withLock { $0.createsFolder = createsFolder }
         return [url.warning].compactMap(\.self)
     }
 
@@ -138,7 +138,7 @@ public final class WebDAVStorage: BlobStorage {
     /// - Returns: the response that says why it can't be created; `nil` if none does.
     private func makeFolder(_ folder: String) async throws(RemoteError) -> HTTPResponse? {
         let response = try await send(HTTPRequest("MKCOL", address(folder)))
-        guard [404, 409].contains(response.status), state.withLock(\.makesPlace) else { return response.refusal }
+        guard [404, 409].contains(response.status), state.withLock(\.createsFolder) else { return response.refusal }
         let place = try await send(HTTPRequest("MKCOL", address("")))
         if [404, 409].contains(place.status) {
             throw RemoteError(
@@ -187,16 +187,16 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     /// The error if something other than the WebDAV server answers at its address.
-    var lapse: RemoteError {
+    var notWebDAV: RemoteError {
         RemoteError(
             .unavailable,
             "\(url.address.host) is no WebDAV server at \(url.address.path) just now, but shows a page: it is being worked "
                 + "on, or that is no WebDAV address.")
     }
 
-    var absence: RemoteError {
+    var missingFolder: RemoteError {
         RemoteError(
-            .unavailable, "There is no folder \(url.address.path) on \(url.address.host).", lacksPlace: true)
+            .unavailable, "There is no folder \(url.address.path) on \(url.address.host).", isFolderMissing: true)
     }
 
     func wrongPath(below above: String) -> RemoteError {

@@ -2,7 +2,7 @@
 
 internal import BackendSupport
 internal import HTTPClient
-internal import PlaceAddress
+internal import RemoteAddress
 internal import Replication
 
 /// The address of a folder on a WebDAV server: `webdavs://cloud.example.org/remote.php/dav/files/ada/Sync`.
@@ -50,6 +50,6 @@ struct WebDAVURL: Equatable {
 
     /// A warning for users before a password is sent to the server; `nil` if there is none.
     var warning: String? {
-        PlaceKind.webDAV.warning(isSecure: address.isSecure, hosts: [address.host])
+        BackendKind.webDAV.warning(isSecure: address.isSecure, hosts: [address.host])
     }
 }

@@ -166,8 +166,8 @@ final class DefaultsLink {
         }
     }
 
-    private func place(_ layer: SearchList.Layer) -> LayerPlace? {
-        layer.place.map { LayerPlace($0.domain, isHost: $0.isHost, uid: uid) }
+    private func place(_ layer: SearchList.Layer) -> LayerAddress? {
+        layer.place.map { LayerAddress($0.domain, isHost: $0.isHost, uid: uid) }
     }
 
     // MARK: Writing
@@ -207,7 +207,7 @@ final class DefaultsLink {
     /// Waits until everything that was written is on disk.
     func synchronize(_ domain: Text) async throws {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
-        try await connection.synchronize(LayerPlace(domain, uid: uid))
+        try await connection.synchronize(LayerAddress(domain, uid: uid))
     }
 
     /// Returns the domains that the service has.
@@ -217,7 +217,7 @@ final class DefaultsLink {
     }
 
     /// Returns earlier values of a key.
-    func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
+    func history(_ key: String, _ place: LayerAddress) async throws -> [[String: Value]] {
         guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
         return try await connection.history(key, place)
     }
@@ -267,7 +267,7 @@ final class DefaultsLink {
                 let opened = try? await connection.openDomains(
                     [domain.string], program: process.program, subscribing: false)
                 if let domain = opened?.first { process.managed(domain) }
-            } else if let managed = try? await connection.managed(LayerPlace(domain, uid: self.uid)) {
+            } else if let managed = try? await connection.managed(LayerAddress(domain, uid: self.uid)) {
                 process.managed(domain, managed)
             }
         }

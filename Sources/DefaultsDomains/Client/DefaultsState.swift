@@ -94,10 +94,10 @@ extension SearchList.Layer {
     init(of domain: Text, isHost: Bool) { self = isHost ? .host(domain) : .domain(domain) }
 
     /// The domain of a layer of the service, and whether the layer is for this host; `nil` for other layers.
-    var place: LayerPlace? {
+    var place: LayerAddress? {
         switch self {
-        case .host(let domain): LayerPlace(domain, isHost: true)
-        case .domain(let domain): LayerPlace(domain)
+        case .host(let domain): LayerAddress(domain, isHost: true)
+        case .domain(let domain): LayerAddress(domain)
         default: nil
         }
     }

@@ -31,7 +31,7 @@ extension ServiceConnection {
         if let store = target.store {
             return try await deliver(writes, to: store.string, target.since)
         }
-        let place = LayerPlace(target.domain, isHost: target.isHost)
+        let place = LayerAddress(target.domain, isHost: target.isHost)
         let isUncertain = target.since != nil && writes.contains { !$0.unanswered.isEmpty }
         let snapshot = isUncertain ? try await snapshot(place) : nil
         let groups = Dictionary(grouping: writes) { write in

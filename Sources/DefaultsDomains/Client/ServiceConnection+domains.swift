@@ -27,7 +27,7 @@ struct DomainSignal: Sendable {
 }
 
 /// A layer of a user's domain.
-package struct LayerPlace: Hashable, Sendable {
+package struct LayerAddress: Hashable, Sendable {
     /// The domain's name.
     package let domain: Text
     /// Whether it is the layer for this host only.
@@ -91,7 +91,7 @@ extension ServiceConnection {
     ///   - base: keys that changed after this generation stay as they are; excludes the other options.
     @discardableResult
     package func apply(
-        _ changes: Changes, to place: LayerPlace, replacing: Bool = false, ifGeneration expected: UInt64? = nil,
+        _ changes: Changes, to place: LayerAddress, replacing: Bool = false, ifGeneration expected: UInt64? = nil,
         unlessChangedSince base: UInt64? = nil
     ) async throws -> UInt64 {
         try await domain(place, "Apply", timeout: .seconds(Int64.max)) { message in
@@ -110,7 +110,7 @@ extension ServiceConnection {
     }
 
     /// `GetSnapshot`.
-    package func snapshot(_ place: LayerPlace, since generation: UInt64 = 0) async throws -> Snapshot {
+    package func snapshot(_ place: LayerAddress, since generation: UInt64 = 0) async throws -> Snapshot {
         try await domain(place, "GetSnapshot") { message in
             try message.append(generation)
             try message.append(0 as UInt64)
@@ -122,7 +122,7 @@ extension ServiceConnection {
     }
 
     /// `Synchronize`.
-    package func synchronize(_ place: LayerPlace) async throws {
+    package func synchronize(_ place: LayerAddress) async throws {
         try await domain(place, "Synchronize") {
             try $0.append(0 as UInt64)
         } decode: { _ in
@@ -130,7 +130,7 @@ extension ServiceConnection {
     }
 
     /// `GetHistory`.
-    package func history(_ key: String, _ place: LayerPlace) async throws -> [[String: Value]] {
+    package func history(_ key: String, _ place: LayerAddress) async throws -> [[String: Value]] {
         try await domain(place, "GetHistory") { message in
             try message.append(key)
             try message.append(0 as UInt64)
@@ -140,7 +140,7 @@ extension ServiceConnection {
     }
 
     /// `GetManaged`.
-    package func managed(_ place: LayerPlace) async throws -> ManagedDomain {
+    package func managed(_ place: LayerAddress) async throws -> ManagedDomain {
         try await domain(place, "GetManaged") {
             try $0.append(0 as UInt64)
         } decode: { answer in
@@ -152,7 +152,7 @@ extension ServiceConnection {
 
     /// Calls `handler` with each change of a layer that the service signals to this connection, as long as the slot is
     /// held. The service sends none before ``subscribe(to:)``.
-    package func onChange(of place: LayerPlace, _ handler: @escaping @BusActor () -> Void) async throws -> Slot {
+    package func onChange(of place: LayerAddress, _ handler: @escaping @BusActor () -> Void) async throws -> Slot {
         let path = try BusNames.domainPath(uid: place.uid, domain: place.domain.string, isHost: place.isHost)
         let rule = """
             type='signal',sender='\(BusNames.service)',interface='\(BusNames.domainInterface)',member='DidChange',\
@@ -164,7 +164,7 @@ extension ServiceConnection {
     }
 
     /// `Subscribe`.
-    package func subscribe(to place: LayerPlace) async throws {
+    package func subscribe(to place: LayerAddress) async throws {
         try await domain(place, "Subscribe") {
             try $0.append(0 as UInt64)
         } decode: { _ in
@@ -172,7 +172,7 @@ extension ServiceConnection {
     }
 
     private func domain<Result: Sendable>(
-        _ place: LayerPlace, _ member: String, timeout: Duration? = nil,
+        _ place: LayerAddress, _ member: String, timeout: Duration? = nil,
         _ build: (Message) throws -> Void, decode: @escaping @BusActor (Message) throws -> Result
     ) async throws -> Result {
         let path = try BusNames.domainPath(uid: place.uid, domain: place.domain.string, isHost: place.isHost)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
-internal import PlaceAddress
+internal import RemoteAddress
 package import UbiquitousStore
 
 /// What the account page shows.

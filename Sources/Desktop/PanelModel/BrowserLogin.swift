@@ -7,9 +7,9 @@
 // encrypted, or on this machine, and must name the host that the user typed; the user is asked about any other.
 
 internal import HTTPClient
-internal import PlaceAddress
 internal import PropertyList
 internal import PropertyListFiles
+internal import RemoteAddress
 
 /// The login that a server offers.
 package struct BrowserLogin: Equatable, Sendable {

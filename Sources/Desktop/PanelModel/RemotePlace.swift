@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PlaceAddress
+internal import RemoteAddress
 
 /// The location of an account, for users.
 struct RemotePlace {

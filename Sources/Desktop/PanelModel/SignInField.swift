@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
-internal import PlaceAddress
+internal import RemoteAddress
 
 /// A kind of remote to sign in to.
 package enum RemoteKind: CaseIterable, Sendable {
@@ -66,7 +66,7 @@ package enum RemoteKind: CaseIterable, Sendable {
     }
 
     /// The service's name for the kind.
-    var place: PlaceKind {
+    var place: BackendKind {
         switch self {
         case .nextcloud, .webDAV: .webDAV
         case .folder: .folder

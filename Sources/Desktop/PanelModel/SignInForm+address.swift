@@ -2,7 +2,7 @@
 
 internal import GLibLoop
 internal import HTTPClient
-internal import PlaceAddress
+internal import RemoteAddress
 
 // Users enter the address that their browser shows, or just a name. This makes the service's address of it, and reports
 // what the service would refuse at the field, before anything is sent.
@@ -32,12 +32,12 @@ extension SignInForm {
     /// Returns the server that was typed, with its path.
     func server(_ typed: String) throws(FieldError) -> HTTPAddress {
         var text = typed
-        for (scheme, meant) in zip(PlaceKind.webDAV.schemes, ["https", "http"])
+        for (scheme, meant) in zip(BackendKind.webDAV.schemes, ["https", "http"])
         where text.lowercased().hasPrefix(scheme + "://") {
             text = meant + text.dropFirst(scheme.count)
         }
         if !text.contains("://") { text = "https://" + text }
-        let authority = PlaceAddress.authority(of: text)
+        let authority = RemoteAddress.authority(of: text)
         let afterScheme = text[authority.startIndex...]
         if authority.contains("@") {
             throw flaw(tr("Leave the name and password out of the address: they have fields of their own."))
@@ -84,7 +84,7 @@ extension SignInForm {
     }
 
     private func etcdAddress(_ place: String) throws(FieldError) -> String {
-        let isPlain = ["http", PlaceKind.etcd.name].contains { place.lowercased().hasPrefix($0 + "://") }
+        let isPlain = ["http", BackendKind.etcd.name].contains { place.lowercased().hasPrefix($0 + "://") }
         let members = place.split(separator: ",").map { member -> String in
             let host = String(member.split(separator: "://").last ?? "")
             return String(host.prefix { $0 != "/" }).trimmed
@@ -99,14 +99,14 @@ extension SignInForm {
         if prefix.isEmpty {
             throw FieldError(field: .prefix, sentence: tr("Enter where in the cluster, as in settings/ada."))
         }
-        return "\(PlaceKind.etcd.scheme(isSecure: !isPlain))://\(members.joined(separator: ","))/\(prefix)"
+        return "\(BackendKind.etcd.scheme(isSecure: !isPlain))://\(members.joined(separator: ","))/\(prefix)"
     }
 }
 
 extension HTTPAddress {
     /// The server's origin, with the service's schemes.
     fileprivate var davOrigin: String {
-        PlaceKind.webDAV.scheme(isSecure: isSecure) + origin.drop { $0 != ":" }
+        BackendKind.webDAV.scheme(isSecure: isSecure) + origin.drop { $0 != ":" }
     }
 
     /// The path of Nextcloud on the server, whichever of its pages the user copied from the browser.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
-internal import PlaceAddress
+internal import RemoteAddress
 package import UbiquitousStore
 
 /// What the user enters to sign in.
@@ -32,7 +32,7 @@ package struct SignInForm: Equatable, Sendable {
 
     /// A warning before the user types a password; `nil` if there is none, or the form is incomplete.
     package var warning: String? {
-        guard let url = try? address(), PlaceAddress.warning(of: url) != nil else { return nil }
+        guard let url = try? address(), RemoteAddress.warning(of: url) != nil else { return nil }
         return tr("The connection is not encrypted: others can read the password, and change settings. Use https.")
     }
 

@@ -45,7 +45,7 @@ final class RecoveryWordsDialog {
 
     private func connect() {
         back.onPress { [unowned self] in if testGroup.isVisible { showWords() } else { window.close() } }
-        next.onPress { [unowned self] in goOn() }
+        next.onPress { [unowned self] in showNextStep() }
         reveal.onPress { [unowned self] in showWords() }
         window.onActiveChange { [unowned self] in if !window.isActive { areHidden = true } }
         window.onClose { [weak owner] in MainThread.task { owner?.closeWords() } }
@@ -91,7 +91,7 @@ final class RecoveryWordsDialog {
                 entry.isWrong = false
                 problem.isVisible = false
             }
-            entry.onEnter { [unowned self] in goOn() }
+            entry.onEnter { [unowned self] in showNextStep() }
             testGroup.add(entry)
             fields.append((place, entry))
         }
@@ -110,7 +110,7 @@ final class RecoveryWordsDialog {
         fields.first?.entry.focus()
     }
 
-    private func goOn() {
+    private func showNextStep() {
         if !isNew {
             owner?.perform { try await $0.confirmRecoveryWords() }
             return window.close()

@@ -33,7 +33,8 @@ final class Logins {
 
     /// Begins to follow logind, which may start later.
     func start() async throws {
-        let logind = ObservedService("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0) }
+        let logind = ObservedService("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0)
+        }
         self.logind = logind
         func signal(_ member: String, _ action: @escaping @BusActor (Message) -> Void) -> ObservedService.Signal {
             .init(rule: "path='\(Self.path)',interface='\(Self.manager)',member='\(member)'", action: action)

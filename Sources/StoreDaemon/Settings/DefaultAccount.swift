@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PlaceAddress
+internal import RemoteAddress
 
 /// The account that an administrator offers to each user.
 public struct DefaultAccount: Equatable, Sendable {
@@ -34,6 +34,6 @@ public struct DefaultAccount: Equatable, Sendable {
             rest = rest[rest.index(after: percent)...]
             guard let next = rest.popFirst(), "uU%".contains(next) else { return false }
         }
-        return PlaceKind.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
+        return BackendKind.schemes.contains { text.hasPrefix($0 + "://") } && !text.contains { $0.isWhitespace }
     }
 }

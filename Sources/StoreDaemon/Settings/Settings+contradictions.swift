@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PlaceAddress
 internal import PropertyList
+internal import RemoteAddress
 public import Replication
 internal import Sealing
 
@@ -18,7 +18,7 @@ extension Settings {
         if limits.totalBytes > bounds.databaseBytes {
             found.append("TotalBytes= of a store is more than DatabaseBytes= of all of a user's stores.")
         }
-        if let backends, !folderRoots.isEmpty, !backends.contains(PlaceKind.folder.name) {
+        if let backends, !folderRoots.isEmpty, !backends.contains(BackendKind.folder.name) {
             found.append("There is a FolderRoot=, but \"folder\" isn't among Backends=.")
         }
         return found + (defaultAccount.map(contradictions) ?? [])
@@ -43,17 +43,17 @@ extension Settings {
 
     private func contradictions(of account: DefaultAccount) -> [String] {
         guard !account.address.isEmpty else { return ["There is a DefaultAuthority=, but no DefaultAccount=."] }
-        let scheme = PlaceAddress.scheme(of: account.address)
+        let scheme = RemoteAddress.scheme(of: account.address)
         if let backends, !backends.contains(scheme) {
             return ["DefaultAccount= is at \(scheme):, which isn't among Backends=."]
         }
-        if PlaceAddress.authority(of: account.address).contains("@") {
+        if RemoteAddress.authority(of: account.address).contains("@") {
             return [
                 "DefaultAccount= says who signs in, and everybody can read it; users give name and password themselves."
             ]
         }
         let path = account.address.dropFirst("folder://".count)
         let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
-        return scheme == PlaceKind.folder.name && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
+        return scheme == BackendKind.folder.name && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
-internal import PlaceAddress
 internal import PropertyList
+internal import RemoteAddress
 internal import Replication
 internal import SyncEngine
 
@@ -50,12 +50,12 @@ struct SettingsEntry: Sendable {
         },
         SettingsEntry(
             section: "Sync", key: "Backends",
-            allowed: "a list of " + PlaceKind.schemes.joined(separator: ", ") + ", with spaces between them,"
+            allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them,"
         ) { settings, value in
             let schemes = value.split(separator: " ").map(String.init)
             // The known schemes apply even if others are wrong: to allow all would lift a restriction.
-            settings.backends = Set(schemes.filter(PlaceKind.schemes.contains))
-            return schemes.allSatisfy(PlaceKind.schemes.contains)
+            settings.backends = Set(schemes.filter(BackendKind.schemes.contains))
+            return schemes.allSatisfy(BackendKind.schemes.contains)
         },
         SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
             // Any other value may have been meant to forbid unencrypted accounts.

@@ -9,7 +9,7 @@
 // RequireEncryption=. The right words of the former apply, and only "no" for the latter allows unencrypted accounts. A
 // line without a known key or section counts as the former if it lists schemes, and as the latter if it says "yes".
 
-internal import PlaceAddress
+internal import RemoteAddress
 
 /// A file of settings.
 public struct SettingsFile: Sendable {
@@ -89,8 +89,8 @@ private struct SettingsReader {
     private func keepClosed(_ value: Substring, _ settings: inout Settings) {
         let schemes = value.split(separator: " ").map(String.init)
         if schemes.last == "yes" { settings.requiresEncryption = true }
-        guard !schemes.isEmpty, schemes.contains(where: PlaceKind.schemes.contains) else { return }
-        let allowed = Set(schemes.filter(PlaceKind.schemes.contains))
+        guard !schemes.isEmpty, schemes.contains(where: BackendKind.schemes.contains) else { return }
+        let allowed = Set(schemes.filter(BackendKind.schemes.contains))
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
     }
 

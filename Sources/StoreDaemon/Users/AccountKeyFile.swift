@@ -79,7 +79,7 @@ struct AccountKeyFile: Equatable {
     static func settle(_ account: String, in directory: String) throws {
         guard var next = try? read(.next, in: directory), "\(next.key.identifier)" == account else { return }
         // A move ends only when this device's data is in the remote.
-        if next.former.areNone { next.stage = .using }
+        if next.former.isEmpty { next.stage = .using }
         try next.write(in: directory)
         try removeNext(in: directory)
     }

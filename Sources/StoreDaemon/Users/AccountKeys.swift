@@ -50,7 +50,7 @@ struct AccountKeys {
     /// Returns the key of a new account, which is written to the disk before the account is created. It reuses the key
     /// of an earlier attempt, which may have created the account.
     private func first() throws -> HeldKey {
-        if let left = try? AccountKeyFile.read(.next, in: directory), left.stage == .moving, left.former.areNone {
+        if let left = try? AccountKeyFile.read(.next, in: directory), left.stage == .moving, left.former.isEmpty {
             return left.held
         }
         let held = HeldKey(time: environment.time(), random: environment.random)
@@ -155,7 +155,7 @@ struct AccountKeys {
 
     /// Whether an account is moving to a key, or has switched to it but not all of this device's data is uploaded.
     func isMoving(_ file: AccountFile) -> Bool {
-        file.movingTo != nil || current(of: file).map { $0.stage == .moving && !$0.former.areNone } == true
+        file.movingTo != nil || current(of: file).map { $0.stage == .moving && !$0.former.isEmpty } == true
     }
 
     /// Returns the kind of move under way; `nil` if there is none.
@@ -168,7 +168,7 @@ struct AccountKeys {
     /// Whether a move may need a step after a sync cycle.
     var areWatched: Bool {
         guard let file = try? AccountFile.read(in: directory) else { return false }
-        return file.movingTo != nil || current(of: file)?.former.areNone == false
+        return file.movingTo != nil || current(of: file)?.former.isEmpty == false
     }
 
     /// Begins an account's move to a new key. Both the key and the intent are on the disk then.

@@ -48,7 +48,7 @@ final class MoveToKey {
             if !isUnderWay { try await begin(passesOver) }
             if try account.savedFile()?.movingTo != nil {
                 try await sync.syncNow()
-                try await goOver(passesOver)
+                try await adoptKey(passesOver)
             }
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow() }
             try confirm()
@@ -134,7 +134,7 @@ final class MoveToKey {
     func watch() { isWatched = keys.areWatched }
 
     /// Does the next step after a cycle. What fails is tried again after the next cycle.
-    func goOn() async {
+    func continueMove() async {
         guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
         let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
         let next = MoveProgress.next(
@@ -143,7 +143,7 @@ final class MoveToKey {
             switch next {
             case .wait: break
             case .giveWay: try withdraw()
-            case .goOver: try await alone { try await goOver(false) }
+            case .adoptKey: try await alone { try await adoptKey(false) }
             case .confirm: try confirm()
             case .removeFormerForms: try await account.attempts.alone { try await removeFormerForms() }
             }
@@ -173,7 +173,7 @@ final class MoveToKey {
     }
 
     /// Switches to the key, after the former form was read completely.
-    private func goOver(_ passesOver: Bool) async throws {
+    private func adoptKey(_ passesOver: Bool) async throws {
         guard let file = try account.savedFile(), let key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
         }
@@ -187,7 +187,7 @@ final class MoveToKey {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
             }
-            try account.goOver(file, to: remote, backend, key.held, key.former)
+            try account.adoptKey(file, to: remote, backend, key.held, key.former)
         } catch {
             UserAccount.close(backend)
             throw error

@@ -27,7 +27,7 @@ extension UserAccount {
         try await reach(file.url, file.credentials, .phrase(phrase)) {
             try await Self.open($0, joiningFrom: (former, forms))
         } then: { backend, remote, held in
-            guard remote.isNamed(file.account) else { return try goOver(file, to: remote, backend, held, forms) }
+            guard remote.isNamed(file.account) else { return try adoptKey(file, to: remote, backend, held, forms) }
             try keys.keep(held, wasShown: true)
             var next = file
             next.isPaused = nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
-internal import PlaceAddress
+internal import RemoteAddress
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -43,7 +43,7 @@ extension UserAccount {
             // The account in this remote may have moved to the key since.
             if var former, !remote.isNamed(former.account) {
                 former.credentials = credentials
-                return try goOver(former, to: remote, backend, held, before.1)
+                return try adoptKey(former, to: remote, backend, held, before.1)
             }
             try keys.keep(held, wasShown: encryption.phrase != nil)
             try commit(file) {
@@ -56,7 +56,7 @@ extension UserAccount {
         move.watch()
         if staysPaused { try setPaused(true) }
         daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
-        if let warning = PlaceAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
+        if let warning = RemoteAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
         return accountIdentifier
     }
 
@@ -72,7 +72,7 @@ extension UserAccount {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
         do {
-            try await goOn(with: file, inFavourOf: side)
+            try await continueSync(with: file, inFavourOf: side)
         } catch let error as RemoteError where error.code == .keyNeeded {
             // An account under another key is there now. The device waits for its recovery phrase.
             if side == .remote { try await awaitOtherKey(in: file, error) } else { sync.postpone(error) }
@@ -82,7 +82,7 @@ extension UserAccount {
         daemon.logger.notice("\(userName) resolved in favour of what is \(side.rawValue).")
     }
 
-    private func goOn(with file: AccountFile, inFavourOf side: Side) async throws {
+    private func continueSync(with file: AccountFile, inFavourOf side: Side) async throws {
         var next = file
         // A move that has not switched to its key yet ends with the former account.
         if side == .remote { next.movingTo = nil }
@@ -127,7 +127,7 @@ extension UserAccount {
     func reach(
         _ url: String, _ credentials: BackendCredentials, _ protection: Protection,
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
-        then goOver: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
+        then adoptKey: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
     ) async throws {
         try daemon.configuration.check(scheme: url)
         let backend = try makeBackend(url, credentials, protection)
@@ -143,7 +143,7 @@ extension UserAccount {
             guard signOuts == attempts.signOuts else {
                 throw BusError.store(.notSignedIn, "The account was signed out meanwhile.")
             }
-            try goOver(backend, remote, held)
+            try adoptKey(backend, remote, held)
         } catch {
             Self.close(backend)
             throw error
@@ -154,7 +154,7 @@ extension UserAccount {
     /// - Parameters:
     ///   - file: the account's file so far.
     ///   - former: the forms that the account had before.
-    func goOver(
+    func adoptKey(
         _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
         _ former: FormerForms
     ) throws {

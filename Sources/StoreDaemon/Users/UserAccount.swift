@@ -83,15 +83,15 @@ final class UserAccount {
             (url, isFileEncrypted) = (file.url, file.isEncrypted == true)
             // The file is written first, and a database that replaces a damaged one doesn't know its account.
             let former = database.account.identifier
-            let isGoingOver = former != file.account && file.formerly?.contains(former) == true
-            if former != file.account, !isGoingOver {
+            let isAdoptingKey = former != file.account && file.formerly?.contains(former) == true
+            if former != file.account, !isAdoptingKey {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
             try daemon.configuration.check(protection)
             let backend = try makeBackend(file.url, file.credentials, protection)
-            if isGoingOver {
+            if isAdoptingKey {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
             } else {
                 sync.resume(with: backend, onlyReads: protection.move != nil)
@@ -184,7 +184,7 @@ final class UserAccount {
     private func runDueCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
-        await move.goOn()
+        await move.continueMove()
         daemon.logger.debug(
             "The sync cycle of \(userName) has ended (\(sync.state.wireName)); the next one is \(timeOfNextCycle).")
         user?.rest()

@@ -7,20 +7,20 @@ internal import Replication
 /// An account whose values this device has, or had.
 public struct Account: Equatable, Sendable {
     let id: Int64
-    /// The random identifier that is in the remote; empty for the values of somebody who never signed in.
+    /// The random identifier that is in the remote; empty for values from before any sign-in.
     public let identifier: String
-    /// Where the last complete download ended, as its backend understands it; `nil`: none was complete. Empty: one
-    /// was, and the next one begins from nothing.
+    /// The backend's cursor at which the last complete download ended; `nil` if none was complete. Empty if one was,
+    /// and the next has to begin from nothing.
     public let cursor: [UInt8]?
 
-    /// When a complete look at the remote ended last, in microseconds since 1970; 0: never.
+    /// When a complete pull last ended, in microseconds since 1970; 0 if never.
     public internal(set) var lastPull: UInt64
-    /// When an upload ended last, in microseconds since 1970; 0: never.
+    /// When an upload last ended, in microseconds since 1970; 0 if never.
     public internal(set) var lastPush: UInt64
 
-    /// The first download is complete.
+    /// Whether the first download is complete.
     public var isDownloaded: Bool { cursor != nil }
-    /// The next download has to begin from nothing: for what the account has of a store that is taken into use.
+    /// Whether the next download has to begin from nothing, for example to read a store that has come into use.
     public var beginsAnew: Bool { cursor?.isEmpty != false }
 
     static let none: Int64 = 0
@@ -46,7 +46,7 @@ struct DatabaseProperties {
     let endWord: UInt64?
 
     init(_ db: Database, now: UInt64) throws {
-        // A clock in the year 146000 is wrong.
+        // A clock beyond the year 75000 is wrong.
         if try db.property("generation") == nil { try db.setProperty("generation", Int64(min(now, 1 << 61))) }
         guard let generation = UInt64(counting: try db.property("generation") ?? 0) else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible generation")
@@ -74,7 +74,7 @@ extension Database {
             sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)", arguments: [name, value])
     }
 
-    /// What an account was called before on this device.
+    /// Returns the former identifiers of an account on this device.
     func formerNames(of account: Int64) throws -> Set<String> {
         let names = try property("former-names-\(account)", as: String.self)
         return Set(names?.split(separator: "\n").map(String.init) ?? [])
@@ -84,14 +84,14 @@ extension Database {
         try setProperty("former-names-\(account)", names.isEmpty ? nil : names.sorted().joined(separator: "\n"))
     }
 
-    /// The encrypted account that was found in the place of one in plain, if it is not there as before.
+    /// Returns the encrypted account that was found in place of this unencrypted one; `nil` if none was.
     func successor(of account: Int64) throws -> String? { try property("successor-\(account)", as: String.self) }
 
     func saveSuccessor(_ identifier: String?, of account: Int64) throws {
         try setProperty("successor-\(account)", identifier)
     }
 
-    /// The accounts in whose places an encrypted one was found.
+    /// Returns the accounts in whose place an encrypted one was found.
     func accounts(withSuccessor identifier: String) throws -> [String] {
         try String.fetchAll(
             cachedStatement(

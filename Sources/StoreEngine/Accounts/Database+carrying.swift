@@ -4,14 +4,14 @@ internal import GRDB
 internal import Replication
 
 extension Database {
-    /// Writes the values of one account to another, as provisional writes under an origin: those of keys that the
-    /// other one knows nothing of. Tombstones stay behind.
+    /// Copies values of one account to another, as provisional writes under an origin, for the keys of which the target
+    /// knows nothing. Tombstones stay behind.
     /// - Parameters:
-    ///   - ids: the ids of replicas that are made.
-    ///   - stores: which of the rows of `store` are meant.
-    ///   - changes: which of the last changes of their keys.
-    ///   - replaces: where nothing of the other account has arrived it has only what was written on this device before,
-    ///     and takes what differs, or was removed, as well.
+    ///   - ids: the ids for new replicas.
+    ///   - stores: SQL: which rows of `store` to include.
+    ///   - changes: SQL: which of their keys' last changes to include.
+    ///   - replaces: whether a store in the target whose values have not arrived, and which therefore has only earlier
+    ///     writes of this device, also takes what differs or was removed.
     func carry(
         from source: Account, to target: Account, ids: ReplicaIDs, under origin: Origin, time: UInt64,
         stores: String = "true", changes: String = "true", replaces: Bool = false
@@ -52,8 +52,8 @@ extension Database {
             ])
     }
 
-    /// Gives every store a generation from which alone changes are known: its view may have become another one. Layers
-    /// of defaults domains show nothing of any account.
+    /// Gives every store a new generation, from which alone changes are known, because its visible values may have
+    /// changed. Layers of defaults domains show nothing of any account, and keep theirs.
     func raiseGenerations() throws {
         try execute(
             sql: """

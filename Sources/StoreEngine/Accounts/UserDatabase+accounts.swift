@@ -5,11 +5,11 @@ internal import GRDB
 public import PropertyList
 public import Replication
 
-/// What a change of the account did to a store that is loaded.
+/// What a change of the account did to a loaded store.
 public struct StoreViewChange {
     /// The store.
     public let store: Store
-    /// The keys whose visible value is another one now, sorted.
+    /// The keys whose visible value has changed, sorted.
     public let keys: [Key]
 
     init(store: Store, since before: [Key: Value]) {
@@ -20,10 +20,10 @@ public struct StoreViewChange {
 }
 
 extension UserDatabase {
-    /// Whether the values shown are those of an account, signed in or not.
+    /// Whether the values shown belong to an account, signed in or not.
     public var hasAccount: Bool { account.id != Account.none }
 
-    /// A random name of this device, which stays as long as the database lives: 16 hexadecimal digits.
+    /// Returns a random name of this device, which lasts as long as the database: 16 hexadecimal digits.
     public func deviceIdentifier() throws(EngineError) -> String {
         let drawn = Int64(bitPattern: environment.random())
         let bits = try write { db in
@@ -36,14 +36,14 @@ extension UserDatabase {
 
     /// Makes an account the current one.
     ///
-    /// What somebody who never signed in has written becomes provisional writes to the account. The values of
-    /// another account stay with it; they are shown until those of the new one have arrived. A store that takes no
-    /// part in the sync keeps its values all the same, unless this device has it of the new account already. The device
-    /// goes on under a new origin: if the two accounts ever turn out to be one, no dot names two writes.
+    /// Values from before any sign-in become provisional writes to the account. Another account's values stay in that
+    /// account, and are shown until those of the new one have arrived. A store that isn't synced keeps its values,
+    /// unless this device already has it in the new account. The device takes a new origin, so that no dot names two
+    /// writes if the two accounts turn out to be one.
     /// - Parameters:
-    ///   - identifier: the account's.
-    ///   - bringsValues: the visible values are written to the account, which is new and empty.
-    /// - Returns: the stores that are loaded, with what changed in them.
+    ///   - identifier: the account's identifier.
+    ///   - bringsValues: whether to write the visible values to the account, which is new and empty.
+    /// - Returns: the loaded stores, with what has changed in them.
     public func enter(account identifier: String, bringingValues bringsValues: Bool) throws(EngineError)
         -> [StoreViewChange]
     {
@@ -76,7 +76,7 @@ extension UserDatabase {
         return changes
     }
 
-    /// Forgets the values of the current account on this device, history included.
+    /// Forgets the current account's values on this device, including their history.
     public func clearAccount() throws(EngineError) -> [StoreViewChange] {
         let cleared = account
         let origin = origins.draw()
@@ -86,7 +86,7 @@ extension UserDatabase {
             try db.execute(
                 sql: "UPDATE account SET cursor = NULL, pulled = 0, pushed = 0, left = 0 WHERE id = ?",
                 arguments: [cleared.id])
-            // What waits for other accounts stays theirs, but is nobody's history here any more.
+            // Other accounts keep their values, but these no longer count as history here.
             try db.execute(sql: "UPDATE account SET left = 0")
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
             return (none, previous: nil)
@@ -95,7 +95,7 @@ extension UserDatabase {
         return changes
     }
 
-    /// What stores hold in accounts of these names, the current one aside, that this device was signed in to.
+    /// Returns what stores hold in accounts other than the current one that have these names on this device.
     public func statesOfOthers(named names: Set<String>) throws(EngineError) -> [(store: String, state: StoreState)] {
         try read { db in
             try names.sorted().flatMap { name in
@@ -115,13 +115,13 @@ extension UserDatabase {
         }
     }
 
-    /// The identifiers of accounts on this device, the current one among them, in whose places an encrypted account of one
-    /// of these names was found.
+    /// Returns the identifiers of the accounts on this device, including the current one, in whose place an encrypted
+    /// account with one of these names was found.
     public func accounts(before names: Set<String>) throws(EngineError) -> Set<String> {
         try read { db in Set(try names.flatMap { try db.accounts(withSuccessor: $0) }) }
     }
 
-    /// The identifiers of accounts on this device, the current one among them, that were called one of these names before.
+    /// Returns the identifiers of accounts on this device, the current one included, that once had one of these names.
     public func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
         if names.isEmpty { return [] }
         return try read { db in
@@ -131,19 +131,19 @@ extension UserDatabase {
         }
     }
 
-    /// Remembers which encrypted account was found in the place of the current one, which is in plain; `nil` forgets it.
+    /// Remembers which encrypted account was found in place of the current, unencrypted one; `nil` forgets it.
     public func noteSuccessor(_ identifier: String?) throws(EngineError) {
         let id = account.id
         if try read({ db in try db.successor(of: id) }) == identifier { return }
         try write { db in try db.saveSuccessor(identifier, of: id) }
     }
 
-    /// Goes on with the current account under the smallest identifier of several that are the same account.
+    /// Renames the current account to the smallest identifier of several that are the same account.
     ///
-    /// The device may have been signed in to it under the others as well. What it has there was to be joined before
-    /// (see ``statesOfOthers(named:)``); of a store that takes no part in the sync, what is pending goes on here.
-    /// - Parameter aliases: the others.
-    /// - Returns: the stores that are loaded, with what changed in them.
+    /// The device may have been signed in to it under the others too. What it has there must have been joined before
+    /// (see ``statesOfOthers(named:)``). Pending changes of stores that aren't synced are carried over here.
+    /// - Parameter aliases: the other identifiers.
+    /// - Returns: the loaded stores, with what has changed in them.
     @discardableResult
     public func rename(accountTo identifier: String, aliases: Set<String> = []) throws(EngineError)
         -> [StoreViewChange]
@@ -185,19 +185,19 @@ extension UserDatabase {
 
     // MARK: Parts
 
-    /// Makes another account the current one, in one transaction with what `body` does.
+    /// Makes another account the current one, in one transaction with the work of `body`.
     private func changingView(
         _ body: (Database) throws -> (account: Account, previous: Account?)
     ) throws(EngineError) -> [StoreViewChange] {
         try commit()
         let before = loadedStores.map { ($0, $0.values) }
         let current = try write { db in
-            // Before it, as changes that go may be the only ones that know how far a store had come.
+            // Before `body`, which may remove the only changes that record a store's generation.
             try db.raiseGenerations()
             let current = try body(db)
             try db.setProperty("account", current.account.id)
             try db.setProperty("backdrop", current.previous?.id)
-            // Of another remote.
+            // This time was that of another remote.
             try db.setProperty("tidied", nil)
             try skipReplicaIDs(db)
             return current
@@ -215,8 +215,8 @@ extension UserDatabase {
 
     /// Turns what was written before the first sign-in into provisional writes to an account.
     ///
-    /// The values keep their order in time but are written under the present origin; tombstones and what was
-    /// dropped stay behind, since nothing that was removed before may remove anything of the account.
+    /// The values keep their order in time, but get the present origin. Tombstones and dropped entries stay behind,
+    /// because what was removed before must not remove anything of the account.
     private func offerUnsignedValues(to account: Account, under origin: Origin, _ db: Database) throws {
         let unsigned = "(SELECT id FROM replica WHERE account = \(Account.none))"
         try db.execute(sql: "DELETE FROM context WHERE replica IN \(unsigned)")
@@ -235,7 +235,7 @@ extension UserDatabase {
                     (SELECT 1 FROM replica AS other WHERE other.account = :account AND other.store = replica.store)
                 """,
             arguments: ["account": account.id, "downloaded": account.isDownloaded])
-        // What is left belongs to stores that the account has on this device already.
+        // What is left belongs to stores that this device already has in the account.
         guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
         try db.carry(from: none, to: account, ids: replicaIDs, under: origin, time: environment.time())
         try db.deleteReplicas("account = ?", [Account.none])
@@ -243,7 +243,7 @@ extension UserDatabase {
 }
 
 extension Store {
-    /// Becomes what was read anew from the database.
+    /// Takes over what was read again from the database.
     func takeOver(_ fresh: Store) {
         id = fresh.id
         isStored = fresh.isStored

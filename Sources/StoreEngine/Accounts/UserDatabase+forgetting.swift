@@ -5,11 +5,10 @@ public import PropertyList
 internal import Replication
 
 extension UserDatabase {
-    /// Forgets a store on this device: its values, its history, and what it has taken in of any account.
+    /// Forgets a store on this device: its values, its history, and its version vectors, in all accounts.
     ///
-    /// The store is empty afterwards; its generation goes on. It is passed over when an account is downloaded,
-    /// until ``remember(store:)``. Everything else of this device goes on under a new origin, since the account
-    /// may hold writes that the store does not know of any more.
+    /// Afterwards the store is empty, but its generation still grows. Downloads skip it until ``remember(store:)``. The
+    /// device takes a new origin, because accounts may hold writes that the store no longer knows of.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     public func forget(store identifier: String) throws(EngineError) -> [Key]? {
         try commit()
@@ -28,7 +27,7 @@ extension UserDatabase {
         return before.keys.sorted()
     }
 
-    /// Takes a store that was forgotten into use again: every account is downloaded anew, for what it has of it.
+    /// Brings a forgotten store back into use. Every account is downloaded again, for its values of the store.
     public func remember(store: Store) throws(EngineError) {
         try commit()
         try beginAnew(store.identifier) { db in
@@ -36,7 +35,7 @@ extension UserDatabase {
         }
     }
 
-    /// Lets a store take part in the account's sync, or stay as it is on this device.
+    /// Sets whether a store is synced, or stays as it is on this device.
     public func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
         try commit()
         let store = try store(identifier)
@@ -53,7 +52,7 @@ extension UserDatabase {
         if isSynchronized { return try beginAnew(identifier, change) }
         try write { db in
             try change(db)
-            // What is shown of the account before goes with the next download, and this store stays as it is.
+            // The previous account's values disappear with the next download, but this store has to stay as it is.
             guard store.hasPreviousValues, let previous else { return }
             try db.saveOrigin(origin)
             try db.carry(
@@ -64,9 +63,9 @@ extension UserDatabase {
         try reload(store)
     }
 
-    /// Takes a store into use, of which this device lacks what accounts have: they are downloaded anew for it.
+    /// Brings a store into use that lacks what accounts have, so that they are downloaded again for it.
     ///
-    /// What is written to it before that is done is provisional, if nothing of the account was there yet.
+    /// Writes to it are provisional until that is done, unless it already had something of the account.
     private func beginAnew(_ identifier: String, _ change: (Database) throws -> Void) throws(EngineError) {
         let current = account
         account = try write { db in

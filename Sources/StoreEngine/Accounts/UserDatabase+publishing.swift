@@ -7,12 +7,12 @@ public import Replication
 extension UserDatabase {
     /// Records where a complete download ended, after its changes were committed.
     ///
-    /// After the first one, every store of the account has what the account has.
+    /// After the first one, every store of the account has everything that the account has.
     /// - Parameters:
-    ///   - isComplete: everything that was there was joined.
-    ///   - waiting: stores whose values have not arrived all the same.
-    /// - Returns: the stores that are loaded and had not been told, with what changed in them: values of the
-    ///   account before that were still shown.
+    ///   - isComplete: whether everything in the remote was joined.
+    ///   - waiting: the stores whose values have not arrived nevertheless.
+    /// - Returns: the loaded stores to which nothing had arrived yet, with the keys that have changed because they
+    ///   still showed the previous account's values.
     @discardableResult
     public func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
@@ -26,7 +26,7 @@ extension UserDatabase {
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
-            // While a store took no part in the sync, the account may have been published anew without it.
+            // While a store wasn't synced, the account may have been published again without it.
             if beganAnew { try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
             for store in arrived {
                 try db.run(
@@ -48,19 +48,19 @@ extension UserDatabase {
         }
     }
 
-    /// A complete download has found nothing new.
+    /// Records that a complete download has found nothing new.
     public func noteDownload() {
         account.lastPull = environment.time()
     }
 
-    /// What was uploaded is gone from the remote: it is as if nothing ever had been.
+    /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded.
     public func forgetPublication() throws(EngineError) {
         let id = account.id
         try write { try $0.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
         account.lastPush = 0
     }
 
-    /// The remote of the current account is tidied up now.
+    /// Records that garbage is collected now in the current account's remote.
     public func noteGarbageCollection() throws(EngineError) {
         let time = environment.time()
         let watched = watchedTime == 0 ? time : min(time, watchedTime + Retention.day)
@@ -71,12 +71,12 @@ extension UserDatabase {
         (lastGarbageCollection, watchedTime) = (time, watched)
     }
 
-    /// Those that take part in the sync and were not forgotten.
+    /// SQL: the ids of the stores that are synced and not forgotten. Layers are not synced.
     static let replicatedStores = """
         (SELECT id FROM store WHERE synchronized AND NOT forgotten AND identifier NOT GLOB '!*')
         """
 
-    /// The stores of the account whose first download is still to be completed.
+    /// Returns the account's stores whose first download is not complete yet, sorted.
     public func storesAwaitingDownload() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
@@ -89,7 +89,7 @@ extension UserDatabase {
         }
     }
 
-    /// The stores that this device publishes: those of the current account whose values have arrived.
+    /// Returns the stores that this device publishes: those of the current account whose values have arrived.
     public func accountStores() throws(EngineError) -> [AccountStore] {
         try read { db in
             try Row.fetchAll(
@@ -108,7 +108,7 @@ extension UserDatabase {
         }
     }
 
-    /// The first store of the account with entries that break the rules for keys and values, and how many these are.
+    /// Returns the first store of the account with entries that break the rules for keys and values, and their number.
     public func hiddenEntries() throws(EngineError) -> (store: String, count: Int)? {
         try read { db in
             try Row.fetchOne(
@@ -122,12 +122,12 @@ extension UserDatabase {
         }
     }
 
-    /// How many keys have a change that the remote does not have, in all apps' stores that take part in the sync.
+    /// Returns the number of keys with a pending change, in all apps' stores that are synced.
     public func pendingChanges() throws(EngineError) -> Int {
         try pendingChanges(HiddenStores.isAppStore)
     }
 
-    /// Whether there is a change that the remote does not have and may have.
+    /// Returns whether changes are pending that may be uploaded.
     public func hasUploads() throws(EngineError) -> Bool {
         try pendingChanges("downloaded") > 0
     }
@@ -147,12 +147,12 @@ extension UserDatabase {
         }
     }
 
-    /// Marks what the remote has acknowledged: of each store the sequence up to which it has it.
-    /// - Parameter origin: under which it was uploaded; if the device goes on under another one meanwhile,
+    /// Marks what the remote has acknowledged: each store's changes up to a sequence.
+    /// - Parameter origin: the origin under which they were uploaded. If the device has taken another one meanwhile,
     ///   sequences may have begun anew, and nothing is marked.
     public func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
         guard origin == self.origin else { return }
-        // By a clock that stands at the epoch, too, it was published.
+        // An upload counts even if the clock stands at the epoch.
         let (account, lastPush) = (account.id, max(1, environment.time()))
         let lastSequence = "max(sequence, \(ChangeID.lastSequence(of: "replica.id")))"
         try write { db in

@@ -5,11 +5,11 @@ public import PropertyList
 internal import Replication
 
 extension UserDatabase {
-    /// Removes everything that a store holds in the current account, for all devices: what is hidden here as well,
-    /// what never left this device, and the store's history on this device.
+    /// Removes everything that a store holds in the current account, on all devices. This includes hidden entries,
+    /// device-local values, and the store's history on this device.
     ///
-    /// Each entry becomes a tombstone, which goes up like any other write: what another device has written without
-    /// knowing of this stays.
+    /// Each entry becomes a tombstone, which is uploaded like any other write. What another device writes concurrently
+    /// stays.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     public func removeEverything(in identifier: String) throws(EngineError) -> [Key]? {
         try commit()
@@ -40,7 +40,7 @@ extension UserDatabase {
 }
 
 extension Store {
-    /// Stages a tombstone for each entry that is none.
+    /// Stages a tombstone for each entry with a value.
     /// - Returns: whether there was one.
     fileprivate func stageRemovals() -> Bool {
         let entries = [shared, overlay].map { replica in
@@ -65,7 +65,7 @@ extension Store {
 }
 
 extension Record {
-    /// Whether it is an entry with a value, shown or not.
+    /// Whether this is an entry with a value, shown or not.
     fileprivate var holdsBytes: Bool {
         switch content {
         case .value, .hidden: true
@@ -75,14 +75,14 @@ extension Record {
 }
 
 extension Database {
-    /// Writes what a replica's changes may be the only evidence of, before some of them go: the greatest n of
-    /// origins, and the last sequence.
+    /// Saves what a replica's changes may be the only record of, before some of them are removed: the greatest n of
+    /// each origin, and the last sequence.
     func saveProgress(of replica: Replica) throws {
         for dot in replica.vector.dots { try saveVector(of: replica.id, dot) }
         try saveSequence(replica.sequence, of: replica.id)
     }
 
-    /// Writes the last sequence of a replica, where no change has it.
+    /// Saves the last sequence of a replica, which no change may have.
     func saveSequence(_ sequence: UInt64, of replica: Int64) throws {
         try run(
             sql: "UPDATE replica SET sequence = ? WHERE id = ?", arguments: [Int64(bitPattern: sequence), replica])

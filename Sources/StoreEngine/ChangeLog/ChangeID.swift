@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identifiers of the rows of `change`: a replica's lie together, in the order of their sequences.
+/// The ids of the rows of `change`. Those of one replica lie together, in the order of their sequences.
 ///
 /// A replica has room for a trillion changes: more than a disk outlives.
 enum ChangeID {
-    /// The identifier of a replica's change, or the bounds of a range of them.
+    /// Returns the id of a replica's change, or a bound of a range of ids.
     static func of(_ replica: Int64, _ sequence: UInt64) -> Int64 {
         replica << bits | Int64(truncatingIfNeeded: min(sequence, lastSequence))
     }
 
-    /// SQL: the identifier of a replica's change.
+    /// SQL: the id of a replica's change.
     static func of(_ replica: String, _ sequence: String) -> String { "(\(replica) << \(bits) | (\(sequence)))" }
 
-    /// The bits of a sequence, as the schema has it.
+    /// The number of bits of a sequence, as in the schema.
     private static let bits = 40
-    /// The greatest sequence that there is room for.
+    /// The greatest sequence that fits.
     static let lastSequence: UInt64 = 1 << bits - 1
 
-    /// SQL: whether a row of `change`, by the name that it has in a query, is one of a replica's.
+    /// SQL: whether a row of `change`, by its name in the query, belongs to a replica.
     static func isOf(_ replica: String, _ change: String = "change") -> String {
         "(\(change).id BETWEEN \(of(replica, "0")) AND \(of(replica, "\(lastSequence)")))"
     }

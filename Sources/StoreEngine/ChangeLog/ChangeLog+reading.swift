@@ -6,7 +6,7 @@ internal import PropertyList
 internal import Replication
 
 extension UInt64 {
-    /// A number that this device counts from 0 or from the time, in a row: `nil` if it never came that far.
+    /// Checks a number of a row that this device counts from 0 or from the time; `nil` if it can't have come that far.
     init?(counting bits: Int64) {
         guard bits >= 0, bits < 1 << 62 else { return nil }
         self.init(bits)
@@ -14,7 +14,7 @@ extension UInt64 {
 }
 
 extension Row {
-    /// A number that this device counts.
+    /// Returns a column with a number that this device counts.
     func counter(_ column: String) throws -> UInt64 {
         guard let count = UInt64(counting: try decode(forColumn: column)) else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible \(column)")
@@ -25,7 +25,7 @@ extension Row {
 
 /// Reads a replica's changes, newest first.
 enum ChangeReader {
-    /// A row without its value, which `value` decodes only where it is wanted.
+    /// A row without its value, which is read only on demand.
     struct Version {
         let sequence: UInt64
         let generation: UInt64
@@ -38,19 +38,19 @@ enum ChangeReader {
         let length: Int?
     }
 
-    /// What decides whether a change is kept: half the work to read.
+    /// The columns that decide whether a change is kept. They are half the work to read.
     struct Outline {
         let sequence: UInt64
         let key: Key
         let cause: Cause
         let time: UInt64
-        /// The wall of its stamp.
+        /// The wall time of its stamp, in milliseconds since 1970.
         let wall: UInt64
         /// The size of the value's encoding; `nil` is a tombstone.
         let length: Int?
     }
 
-    /// Calls `body` with each change of the replica and with what reads its value's encoding.
+    /// Calls `body` with each change of the replica, and with a function that reads its value's encoding.
     static func forEach(
         of replica: Int64, _ db: Database, _ body: (Version, _ value: () -> [UInt8]?) throws -> Void
     ) throws {
@@ -115,7 +115,7 @@ enum ChangeReader {
     }
 }
 
-/// The columns of the row that a statement is at.
+/// The columns of a statement's current row.
 private struct ColumnReader {
     let handle: SQLiteStatement
 
@@ -123,7 +123,7 @@ private struct ColumnReader {
 
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
-    /// SQLite's own memory, which is there until the next step.
+    /// Returns SQLite's own memory, which is valid until the next step.
     func blob(_ column: Int32) -> UnsafeRawBufferPointer {
         let start = sqlite3_column_blob(handle, column)
         return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))

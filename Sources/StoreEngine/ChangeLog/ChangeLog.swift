@@ -5,26 +5,26 @@ internal import GRDBSQLite
 internal import PropertyList
 internal import Replication
 
-// The table `change`, read and written through SQLite's own calls.
+// The table `change`, read and written through SQLite's C functions.
 //
-// A write is acknowledged after its row has been committed, so this is what every write waits for. GRDB binds
-// through its own value types and observes each statement; measured, that is half of the cost of a row.
+// A write is acknowledged after its row has been committed, so every write waits for this code. GRDB binds through its
+// own value types and observes each statement. Measured, that is half of the cost of a row.
 
-/// A row of the table `change`, but for its key and value.
+/// A row of the table `change`, without its key and value.
 struct ChangeRow {
     var replica: Int64
     var sequence: UInt64
     var generation: UInt64
     var stamp: Stamp
-    /// `nil` where it is the sequence.
+    /// `nil` if it is the sequence.
     var n: UInt64?
     var cause: Cause
     var time: UInt64
 }
 
-/// Rows to be written, in order.
+/// Rows to write, in order.
 ///
-/// Their keys and values are in one piece of memory, so that it can be lent to SQLite for many rows at once.
+/// Their keys and values are in one piece of memory, which is lent to SQLite for many rows at once.
 struct ChangeRows {
     private(set) var rows: [(row: ChangeRow, key: Range<Int>, value: Range<Int>?)] = []
     private var encoder = CanonicalEncoder()
@@ -45,7 +45,7 @@ struct ChangeRows {
     }
 }
 
-/// Writes changes: the prepared statements and their transaction.
+/// Writes changes, with prepared statements and in transactions.
 struct ChangeWriter {
     private let insert: Statement
     private let insertMany: Statement
@@ -54,8 +54,8 @@ struct ChangeWriter {
     private let delete: Statement
     private let connection: SQLiteConnection?
 
-    /// Rows that are written by one statement, where there are so many: it stays where it is at the table's end.
-    /// Measured, a row costs a third less.
+    /// The number of rows that one statement writes, if there are so many. SQLite then stays at the end of the table:
+    /// measured, a row costs a third less.
     private static let many = 25
     private static let columns: Int32 = 11
 
@@ -75,30 +75,30 @@ struct ChangeWriter {
         commit = try db.makeStatement(sql: "COMMIT")
         delete = try db.makeStatement(sql: "DELETE FROM change WHERE id BETWEEN ? AND ?")
         connection = db.sqliteConnection
-        // Nobody observes transactions, and these hooks of GRDB's would expect to be on its queue.
+        // Nothing observes transactions, and GRDB's hooks would expect to run on its queue.
         sqlite3_commit_hook(connection, nil, nil)
         sqlite3_rollback_hook(connection, nil, nil)
     }
 
     /// Writes the rows in one transaction.
     ///
-    /// It goes to SQLite without GRDB, whose way to the connection is through a dispatch queue; so the caller has to
-    /// be the one that uses the connection. Measured, that way is a tenth of what a write costs.
+    /// This calls SQLite without GRDB, which reaches the connection through a dispatch queue. So the caller must be the
+    /// connection's only user. Measured, the queue is a tenth of the cost of a write.
     func write(_ rows: ChangeRows) throws {
-        // A statement outside of a transaction is one by itself, and costs less than one with a beginning and an end.
+        // A statement outside of a transaction is a transaction itself, which costs less than `BEGIN` and `COMMIT`.
         if rows.rows.count == 1 { return try append(rows) }
         try run(begin)
         do {
             try append(rows)
             try run(commit)
         } catch {
-            // Some failures have rolled back already; then there is nothing left to roll back.
+            // Some failures have already rolled the transaction back.
             if sqlite3_get_autocommit(connection) == 0 { sqlite3_exec(connection, "ROLLBACK", nil, nil, nil) }
             throw error
         }
     }
 
-    /// Writes the rows, in a transaction that is open.
+    /// Writes the rows in an open transaction.
     func append(_ rows: ChangeRows) throws {
         try rows.bytes.withUnsafeBytes { bytes in
             var rest = rows.rows[...]
@@ -113,14 +113,14 @@ struct ChangeWriter {
         }
     }
 
-    /// Removes the changes of a replica that have these sequences.
+    /// Removes a replica's changes with these sequences.
     func remove(_ sequences: ClosedRange<UInt64>, of replica: Int64) throws {
         sqlite3_bind_int64(delete.sqliteStatement, 1, ChangeID.of(replica, sequences.lowerBound))
         sqlite3_bind_int64(delete.sqliteStatement, 2, ChangeID.of(replica, sequences.upperBound))
         try run(delete)
     }
 
-    /// Binds a row's columns. The bytes are bound without a copy: they stay put until the statement has run.
+    /// Binds a row's columns. The bytes are not copied, so they must stay in place until the statement has run.
     private func bind(
         _ row: (row: ChangeRow, key: Range<Int>, value: Range<Int>?), _ bytes: UnsafeRawBufferPointer,
         to statement: Statement, at index: Int32

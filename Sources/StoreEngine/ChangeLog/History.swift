@@ -5,37 +5,37 @@ internal import GRDB
 public import PropertyList
 public import Replication
 
-/// A value that a key had.
+/// A value that a key no longer has.
 public struct FormerValue: Equatable, Sendable {
     /// The value.
     public let value: Value
     /// When it was replaced, in microseconds since 1970 by this device's clock.
     public let time: UInt64
-    /// Who had written it.
+    /// The origin that wrote the value.
     public let origin: Origin
     /// Why it is no longer the key's value.
     public let why: Reason
 
-    /// Why a value went.
+    /// Why a key lost a value.
     public enum Reason: Sendable {
         case replaced, removed, account, merge, initialSync
     }
 }
 
-// Of a store, in all of its accounts together.
+// For a store, in all of its accounts together.
 extension Retention {
     static let valuesPerKey = 16
-    /// 1 MiB, and what is before the bytes in an encoding: the largest value that a store may have is kept as well.
+    /// 1 MiB, plus the bytes before the contents in an encoding, so that the largest value of a store is kept too.
     static let bytesPerStore = 1 << 20 + 4
-    /// So many rows beyond these are removed at once: about a millisecond's work.
+    /// The number of surplus rows at which they are removed: about a millisecond's work.
     static let surplus = 1024
 }
 
 extension UserDatabase {
-    /// The values that a key had, those that went last first, whatever the clock said.
+    /// Returns the former values of a key, the last lost first, whatever the clock said.
     ///
-    /// A key that was local once has those of that time as well, and one that accounts have which this device has
-    /// left has their values. All of them are no more than are kept.
+    /// They include values from a time when the key was local, and those of accounts that this device has left. All
+    /// together are no more than are kept of one store.
     public func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
         return try read { db in
@@ -43,7 +43,7 @@ extension UserDatabase {
             if !isLocal {
                 let shared = try formerValues(of: key, in: store.shared, limits: store.limits, db)
                 values = values.merged(with: shared) { $0.end > $1.end }
-                // They went before the view became this account's. Of what went earlier, only the clock can say.
+                // Lost when this account came into view. Against what was lost earlier, only the clock decides.
                 let entered = store.knownFrom
                 values = values.merged(with: try valuesLeft(of: key, in: store, db)) { value, left in
                     value.end > entered || value.value.time >= left.value.time
@@ -59,10 +59,10 @@ extension UserDatabase {
         }
     }
 
-    /// A value that a key had, how long its encoding is, and the generation in which it went.
+    /// A former value, the length of its encoding in bytes, and the generation in which it was lost.
     private typealias Encoded = (value: FormerValue, length: Int, end: UInt64)
 
-    /// Those that went last first.
+    /// Returns the former values of a key in a replica, the last lost first.
     private func formerValues(
         of key: Key, in replica: Replica, limits: Limits, _ db: Database
     ) throws -> [Encoded] {
@@ -84,7 +84,7 @@ extension UserDatabase {
         return values
     }
 
-    /// The values that the key has in accounts that this device has left, last ones first: they are still theirs.
+    /// Returns the values that a key still has in accounts that this device has left, those of the last one first.
     private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [Encoded] {
         let rows = try Row.fetchAll(
             db,
@@ -106,8 +106,8 @@ extension UserDatabase {
 }
 
 extension Array {
-    /// Both in one, each in its order.
-    /// - Parameter precedes: whether an element of this one comes before one of the other, as far as both are next.
+    /// Merges two sorted lists.
+    /// - Parameter precedes: whether an element of this list comes before one of the other.
     fileprivate func merged(with other: Self, _ precedes: (Element, Element) -> Bool) -> Self {
         var (merged, rest) = (Self(), other[...])
         for element in self {

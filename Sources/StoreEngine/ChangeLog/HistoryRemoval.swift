@@ -2,27 +2,27 @@
 
 internal import PropertyList
 
-// What is staged has to be in the database before its history is gone through, and memory has to know what went.
+// Staged changes have to be in the database before its history is read, and memory has to follow what is removed.
 extension UserDatabase {
-    /// What the history of all stores takes, about, in bytes of the database.
+    /// Returns the approximate size of all stores' history, in bytes of the database.
     public func historySize() throws(EngineError) -> Int {
         try commit()
         return try space.historySize()
     }
 
-    /// The parts of all stores and accounts that have a history each: it is bounded, so that looking at one is brief.
+    /// Returns the ids of all replicas, of all stores and accounts. Each has a bounded history, which is quickly read.
     public func replicas() throws(EngineError) -> [Int64] {
         try commit()
         return try space.replicas()
     }
 
-    /// What the history of a part takes, about, in bytes of the database.
+    /// Returns the approximate size of a replica's history, in bytes of the database.
     public func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
         try space.historySize(ofReplica: replica)
     }
 
-    /// Removes the history of a part.
-    /// - Returns: what it took, about, in bytes of the database.
+    /// Removes the history of a replica.
+    /// - Returns: its approximate size, in bytes of the database.
     public func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
         try commit()
         let removed = try space.clearHistory(ofReplica: replica)
@@ -35,8 +35,8 @@ extension UserDatabase {
         for replica in try replicas() { _ = try clearHistory(ofReplica: replica) }
     }
 
-    /// Has the oldest history of all stores give way until the database is not larger than a size.
-    /// - Returns: the size afterwards: there may be too little history.
+    /// Removes the oldest history of all stores until the database has at most a size, in bytes.
+    /// - Returns: the size afterwards, which is larger if there is too little history.
     public func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
         try commit()
         var size = try space.size()
@@ -45,7 +45,7 @@ extension UserDatabase {
     }
 
     /// Removes the values that were replaced first, in one transaction.
-    /// - Parameter bytes: about how many bytes of the database are to be freed.
+    /// - Parameter bytes: about how many bytes of the database to free.
     /// - Returns: whether there were any.
     func removeOldestHistory(bytes: Int) throws(EngineError) -> Bool {
         let removed = try space.removeOldestHistory(bytes: bytes)
@@ -63,7 +63,7 @@ extension UserDatabase {
 }
 
 extension Replica {
-    /// Knows in memory that a part of the history is gone.
+    /// Removes changes of the history from memory.
     fileprivate func forget(_ changes: [FormerChange]) {
         let gone = Set(changes.map(\.sequence))
         for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
@@ -73,13 +73,13 @@ extension Replica {
     }
 }
 
-/// A change that is not its key's last.
+/// A change that isn't its key's last.
 struct FormerChange {
     let replica: Int64
     let sequence: UInt64
-    /// When the next change of its key was made, in microseconds since 1970.
+    /// When the key's next change was made, in microseconds since 1970.
     let replaced: UInt64
-    /// The size of its value's encoding.
+    /// The size of the value's encoding, in bytes.
     let length: Int
 
     init(_ change: ChangeReader.Outline, of replica: Int64, replaced: UInt64) {
@@ -88,20 +88,20 @@ struct FormerChange {
         (sequence, length) = (change.sequence, change.length ?? 0)
     }
 
-    /// About what it takes of the database: a row that does not fit into a page has pages of its own.
+    /// The approximate size in the database, in bytes. A row that does not fit into a page has pages of its own.
     var bytes: Int { length < 1900 ? length + Self.overhead : (length / 2044 + 1) * 2048 }
 
-    /// About what a row takes besides its value.
+    /// The approximate size of a row without its value, in bytes.
     static let overhead = 100
 }
 
-/// Those changes that were replaced first, up to a sum of their sizes. It holds about twice as many at most.
+/// Collects the changes that were replaced first, up to a total size. It holds at most about twice as much.
 struct OldestChanges {
     private let wanted: Int
     private var changes: [FormerChange] = []
     private var sum = 0
     private var total = 0
-    /// What was replaced at this moment or later is not among them.
+    /// The time from which on replaced changes are not collected.
     private var end = UInt64.max
 
     init(bytes: Int) {
@@ -129,12 +129,12 @@ struct OldestChanges {
         end = changes[count - 1].replaced
     }
 
-    /// The changes of each replica.
+    /// Returns the collected changes by replica.
     mutating func byReplica() -> [Int64: [FormerChange]] {
         keepOldest()
         return Dictionary(grouping: changes, by: \.replica)
     }
 
-    /// What is left besides them.
+    /// The size of the changes that were not collected.
     var bytesLeft: Int { total - changes.reduce(0) { $0 + $1.bytes } }
 }

@@ -4,10 +4,10 @@ internal import GRDB
 internal import Replication
 
 extension UserDatabase {
-    /// Removes what is not kept of the past from accounts that are not in use: a store keeps as much of it in all of its
-    /// accounts as in one, first that of the account in use, then that of those that were left last.
+    /// Prunes the history of accounts that are not in use. A store keeps as much history in all of its accounts
+    /// together as in one: first that of the account in use, then that of the accounts left last.
     ///
-    /// It does not grow there, so that this is done when another account is entered, and never for a write.
+    /// It doesn't grow in the other accounts, so this runs when another account is entered, and never for a write.
     func trimAccounts(besides current: Account, _ db: Database) throws {
         let writer = try openWriter
         var bytes: [Int64: Int] = [:]
@@ -25,7 +25,7 @@ extension UserDatabase {
         }
     }
 
-    /// What accounts have of the stores that others have as well, in the order in which it is worth keeping.
+    /// Returns the replicas of stores that are in several accounts, those most worth keeping first.
     private func replicasOfSeveralAccounts(with current: Account, _ db: Database) throws -> [Row] {
         try Row.fetchAll(
             db,
@@ -39,7 +39,7 @@ extension UserDatabase {
 }
 
 extension Database {
-    /// Writes what a replica's changes may be the only evidence of, before some of them go.
+    /// Saves what a replica's changes may be the only record of, before some of them are removed.
     func saveProgress(ofReplica id: Int64) throws {
         try run(
             sql: """

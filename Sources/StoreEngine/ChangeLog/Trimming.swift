@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Removing what is not kept of the past.
+// Removes history and tombstones that are not kept.
 //
-// Most of what goes is older than the newest values of its key. These rows are known from memory and go without
-// anything being read. For what goes by its age or its size, and for tombstones, all changes are gone through.
+// Most removed rows are older than the newest values of their key. Memory knows these rows, so they are removed without
+// reading anything. To remove rows by age or size, or tombstones, all changes are read.
 
 internal import GRDB
 internal import PropertyList
 internal import Replication
 
 extension UserDatabase {
-    /// What was replaced before this moment is not kept.
+    /// The time before which replaced values are not kept, in microseconds since 1970.
     var horizon: UInt64 {
         let now = environment.time()
         return now - min(now, Retention.microseconds)
     }
 
-    /// How far the clock is ahead of what this device has seen of it: a clock that jumps makes no tombstone old.
+    /// How far the clock is ahead of what this device has watched, in microseconds. So clock jumps age no tombstone.
     var clockDoubt: UInt64 {
         let now = environment.time()
         return watchedTime == 0 ? 0 : now - min(now, watchedTime)
     }
 
-    /// Removes history and tombstones that are not kept any longer, when there is enough of it to be worth while.
+    /// Removes history and tombstones that are no longer kept, once there are enough of them to be worth it.
     func trim(_ store: Store) {
         trim(store.shared, of: store)
         trim(store.overlay, of: store)
     }
 
-    // What could not be removed now is removed with a later change.
+    // What can't be removed now is removed with a later change.
     private func trim(_ replica: Replica, of store: Store) {
         let isPlenty = replica.surplus.count >= Retention.surplus
         if replica.mayHoldTooMuch || (isPlenty && replica.oldestLoss < horizon) {
@@ -48,7 +48,7 @@ extension UserDatabase {
         replica.surplus = []
     }
 
-    /// Goes through all changes.
+    /// Reads all changes, and removes those that are not kept.
     private func sift(_ replica: Replica, of store: Store) throws(EngineError) {
         let writer = try openWriter
         var trimming = Trimming(
@@ -62,7 +62,7 @@ extension UserDatabase {
                 max($0, replica.records[$1]?.generation ?? 0)
             }
             try db.saveGeneration(store.generation, knownFrom: knownFrom, of: store.id)
-            // A reader from before does not hear of what is not known any more: it gets everything.
+            // A reader at an earlier generation can't learn which keys are gone, so it gets everything.
             trimming.knownFrom = knownFrom
         }
         for key in trimming.goneKeys { replica.replace(key, by: nil) }
@@ -72,14 +72,14 @@ extension UserDatabase {
 }
 
 extension Replica {
-    /// Whether there may be much that is not kept, and is not surplus.
+    /// Whether there may be much besides the surplus that is not kept.
     fileprivate var mayHoldTooMuch: Bool {
         history.rows - surplus.count > max(256, records.count, 2 * kept.history)
             || history.bytes > 2 * Retention.bytesPerStore
             || records.count - usage.keys > 2 * max(Retention.tombstones, kept.empty)
     }
 
-    /// Knows in memory what was kept of the past.
+    /// Notes in memory what was kept of the history.
     fileprivate func keep(_ trimming: Trimming) {
         for (key, past) in trimming.past { records[key]?.former = past.kept.reversed() }
         history = trimming.history
@@ -90,7 +90,7 @@ extension Replica {
 }
 
 extension [UInt64] {
-    /// The numbers, which are sorted, as ranges without gaps.
+    /// The numbers, which must be sorted, as ranges without gaps.
     var runs: [ClosedRange<UInt64>] {
         reduce(into: []) { runs, number in
             if let last = runs.last, last.upperBound + 1 == number {
@@ -102,18 +102,18 @@ extension [UInt64] {
     }
 }
 
-/// Decides which of a replica's changes are not kept, told of each of them, newest first.
+/// Decides which of a replica's changes are not kept. It receives each of them, newest first.
 ///
-/// Of a key's past the newest values stay; a key that has had no value for long, or is one of too many such keys,
-/// goes altogether. The version vector keeps it from coming back. A tombstone that the remote does not have stays, and
-/// so does one from the future, which a key that is set again would not get beyond. One of an account ages only by days
-/// that this device has seen pass, since whoever was away takes a fresh one that is missing for a clone's doing.
+/// A key's newest former values stay. A key long without a value, or one of too many such keys, is removed entirely;
+/// the version vector keeps it from coming back. A tombstone that the remote lacks stays. So does one from the future,
+/// as a new write of the key would get a lesser stamp. An account's tombstone ages only by days that this device has
+/// watched, because a device that was away takes the absence of a fresh one for a clone's doing.
 struct Trimming {
-    /// The sequences of the changes that are not kept; between those of a range there is none that is kept.
+    /// The sequences of the changes that are not kept. A range contains no change that is kept.
     private(set) var expendable: [ClosedRange<UInt64>] = []
     /// The keys of which nothing is kept.
     private(set) var goneKeys: [Key] = []
-    /// The changes that are kept and are not a key's last.
+    /// The changes that are kept but aren't a key's last, and the bytes of their values.
     private(set) var history = (rows: 0, bytes: 0)
     var knownFrom: UInt64 = 0
 
@@ -124,14 +124,14 @@ struct Trimming {
     private let doubt: UInt64
     /// What is kept of each key besides its last change.
     private(set) var past: [Key: Past] = [:]
-    /// The least time at which something that is kept was replaced or became a tombstone.
+    /// The earliest time at which something that is kept was replaced or became a tombstone.
     private(set) var oldestLoss = UInt64.max
     private var emptyKeys = 0
     private var bytes: Int
-    /// The change before was not kept.
+    /// Whether the previous change was not kept.
     private var isRun = false
 
-    /// What came after the next change of a key.
+    /// What is known of a key's newer changes when an older one is read.
     struct Past {
         /// The sequences of the changes that are kept, newest first.
         fileprivate(set) var kept: [UInt64] = []
@@ -141,11 +141,11 @@ struct Trimming {
     }
 
     /// - Parameters:
-    ///   - isShared: the replica is an account's.
-    ///   - published: the remote has acknowledged every change up to this one.
-    ///   - horizon: what was replaced before this moment is not kept.
-    ///   - doubt: how far the clock is ahead of what this device has seen of it, in microseconds.
-    ///   - bytes: so many of those that a store may have are taken already.
+    ///   - isShared: whether the replica belongs to an account.
+    ///   - published: the sequence up to which the remote has acknowledged every change.
+    ///   - horizon: the time before which replaced values are not kept.
+    ///   - doubt: how far the clock is ahead of what this device has watched, in microseconds.
+    ///   - bytes: how many bytes of the store's history are already taken.
     init(isShared: Bool, published: UInt64, horizon: UInt64, now: UInt64, doubt: UInt64, bytes: Int = 0) {
         (self.isShared, self.published) = (isShared, published)
         (self.horizon, self.now, self.doubt) = (horizon, now, doubt)
@@ -153,7 +153,7 @@ struct Trimming {
     }
 
     mutating func add(_ change: ChangeReader.Outline) {
-        // Changed in its place, so that it is looked for once.
+        // Changed in place, so that the key is looked up once.
         guard let index = past.index(forKey: change.key) else { return addLast(change) }
         let length = change.length ?? 0
         bytes += length
@@ -189,8 +189,8 @@ struct Trimming {
         past[change.key] = last
     }
 
-    /// Since when a key has had no value, as far as that is to be believed: the clock may have been behind then, or
-    /// have jumped since.
+    /// Returns since when a key has had no value, as far as that can be trusted: the clock may have been behind then,
+    /// or may have jumped since.
     private func ageStart(of change: ChangeReader.Outline) -> UInt64 {
         guard isShared, change.cause != .dropped else { return change.time }
         let wall = change.wall.multipliedReportingOverflow(by: 1000)

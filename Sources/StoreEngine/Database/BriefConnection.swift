@@ -3,15 +3,15 @@
 internal import GRDB
 internal import GRDBSQLite
 
-/// A second connection to a database, for a moment.
+/// A second, short-lived connection to a database.
 ///
-/// Not GRDB's: when one of its queues goes, libdispatch runs a destructor on a thread of its pool, and from the first
-/// such thread on it wakes the process every second, for as long as that lives.
+/// It doesn't use GRDB. When one of GRDB's queues is freed, libdispatch runs a destructor on a thread of its pool, and
+/// from its first such thread on, it wakes the process every second for as long as the process lives.
 struct BriefConnection: ~Copyable {
     private let handle: OpaquePointer?
 
-    /// Opens a database that is there.
-    /// - Parameter flags: as `sqlite3_open_v2` has them.
+    /// Opens an existing database.
+    /// - Parameter flags: the flags of `sqlite3_open_v2`.
     init(_ path: String, flags: Int32) throws {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
@@ -29,7 +29,7 @@ struct BriefConnection: ~Copyable {
             message: String(cString: sqlite3_errmsg(handle)))
     }
 
-    /// The first column of a query's rows; none if there is no such table.
+    /// Returns the first column of a query's rows; nothing if there is no such table.
     func strings(_ query: String) throws -> [String] {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
@@ -48,7 +48,7 @@ struct BriefConnection: ~Copyable {
         }
     }
 
-    /// Writes everything that is committed to a new file, in one step: a writer meanwhile doesn't make it start again.
+    /// Copies everything committed to a new file, in one step, so that a concurrent writer doesn't make it start again.
     func copy(to path: String) throws {
         let target = try BriefConnection(path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else { throw target.failure }
@@ -56,11 +56,11 @@ struct BriefConnection: ~Copyable {
         if sqlite3_backup_finish(backup) != SQLITE_OK { throw target.failure }
     }
 
-    /// Moves what can be moved of the write-ahead log into the database.
-    /// - Parameter mode: as `sqlite3_wal_checkpoint_v2` has it.
-    /// - Returns: how many pages the log has; -1 if that can't be told.
+    /// Moves as much of the write-ahead log into the database as possible.
+    /// - Parameter mode: the mode of `sqlite3_wal_checkpoint_v2`.
+    /// - Returns: the number of pages in the log; -1 if it is unknown.
     func checkpoint(_ mode: Int32) -> Int {
-        // A connection finds out with its first read that there is such a log.
+        // A connection detects the log only when it first reads.
         guard sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return -1 }
         var pages: Int32 = -1
         sqlite3_wal_checkpoint_v2(handle, nil, mode, &pages, nil)

@@ -2,23 +2,23 @@
 
 // The connection that reads and writes a user's database.
 //
-// It commits on its owner's thread, at synchronous=NORMAL in the write-ahead log: a commit is a write, and never waits
-// for a disk. What waits is done elsewhere: see Maintenance.
+// It commits on its owner's thread, at synchronous=NORMAL in the write-ahead log. So a commit is a write, and doesn't
+// wait for a disk. What does is done elsewhere: see Maintenance, which also has the one exception.
 
 internal import GRDB
 internal import Glibc
 
-/// A connection to the database of one user, until it is closed.
+/// A connection to the database of one user.
 final class Connection {
     private let queue: DatabaseQueue
     private var writer: ChangeWriter?
-    /// Why there is no ``writer`` any more.
+    /// Why there is no ``writer``, once the connection is closed.
     private var reasonForClosing = EngineError.storage("the database was closed")
     private let path: String
     private let file: FileIdentity?
     private let log: FileIdentity?
 
-    /// Opens the database at a path, makes it if it isn't there, and brings it to the newest version.
+    /// Opens the database at a path, creates it if necessary, and migrates it to the newest version.
     init(to path: String) throws {
         self.path = path
         queue = try Self.open(path)
@@ -32,9 +32,9 @@ final class Connection {
         configuration.busyMode = .timeout(5)
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { db in
-            // A write is a page in the log, whose checksum and copy cost more than the row: measured, 2 KiB takes a
-            // sixth off a commit against 4 KiB, and 1 KiB no more.
-            // 512 KiB of cache: entries are held in memory by the stores, not by SQLite.
+            // A write is a page in the log, whose checksum and copy cost more than the row. Measured: 2 KiB takes a
+            // sixth off a commit compared with 4 KiB, and 1 KiB no more.
+            // The cache has 512 KiB, because the stores hold the entries in memory, not SQLite.
             try db.execute(
                 sql: """
                     PRAGMA page_size = 2048;
@@ -51,7 +51,7 @@ final class Connection {
         return queue
     }
 
-    /// Prepares what writes changes, and does the first thing with the database, outside of a transaction.
+    /// Prepares the writer of changes, and runs `body` outside of a transaction.
     func begin<T>(_ body: (Database) throws -> T) throws -> T {
         try queue.writeWithoutTransaction { db in
             writer = try ChangeWriter(db)
@@ -61,16 +61,16 @@ final class Connection {
 
     // MARK: Closing
 
-    /// Whether it was not closed.
+    /// Whether the connection is open.
     var isOpen: Bool { writer != nil }
 
-    /// Whether it was closed because the database is damaged.
+    /// Whether the connection was closed because the database is damaged.
     var isDamaged: Bool {
         if case .corrupt = reasonForClosing { true } else { false }
     }
 
-    /// Closes it, once; whatever is asked of it afterwards fails.
-    /// - Parameter reason: what it fails with.
+    /// Closes the connection, once. Later calls fail.
+    /// - Parameter reason: the error with which they fail.
     func close(because reason: EngineError? = nil) {
         if !isOpen { return }
         reasonForClosing = reason ?? reasonForClosing
@@ -80,22 +80,22 @@ final class Connection {
         try? queue.close()
     }
 
-    /// Gives the log another name. SQLite would apply it to the file that has come in the place of its own.
+    /// Renames the log. SQLite would apply it to the file that has replaced the one it belongs to.
     private func leaveLog() {
         rename(path + "-wal", path + "-wal.left")
         unlink(path + "-shm")
     }
 
-    /// Lets go of what only makes the next use faster: pages, the schema, and statements that aren't in use.
+    /// Frees what only makes the next use faster: pages, the schema, and unused statements.
     func releaseMemory() { queue.releaseMemory() }
 
     // MARK: Another file
 
-    /// Whether the file that is open is still the one at the path.
+    /// Whether the open file is still the one at the path.
     var isInPlace: Bool { FileIdentity(path) == file }
 
-    /// Fails if it is closed, or if what is written is gone with the next start: the file, or its directory, was
-    /// replaced or removed.
+    /// Throws if the connection is closed, or if the file or its directory was replaced or removed, so that what is
+    /// written would be gone at the next start.
     func check() throws(EngineError) {
         _ = try openWriter
         if !isInPlace { throw .corrupt("its file was replaced or removed while it was open") }
@@ -103,7 +103,7 @@ final class Connection {
 
     // MARK: Access
 
-    /// What writes changes.
+    /// The writer of changes. Throws once the connection is closed.
     var openWriter: ChangeWriter {
         get throws(EngineError) {
             guard let writer else { throw reasonForClosing }
@@ -111,7 +111,7 @@ final class Connection {
         }
     }
 
-    /// Reads.
+    /// Runs `body`, which reads.
     func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
         do {
             _ = try openWriter
@@ -121,7 +121,7 @@ final class Connection {
         }
     }
 
-    /// Does something in a transaction.
+    /// Runs `body` in a transaction.
     func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
         do {
             _ = try openWriter
@@ -140,7 +140,7 @@ final class Connection {
         }
     }
 
-    /// Has the writer write a transaction of its own.
+    /// Lets the writer write in a transaction of its own.
     func write(directly body: (ChangeWriter) throws -> Void) throws(EngineError) {
         do {
             try body(try openWriter)

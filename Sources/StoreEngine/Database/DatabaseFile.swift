@@ -5,15 +5,15 @@ internal import Glibc
 
 /// The file of a user's database.
 public enum DatabaseFile {
-    /// Its name in the user's directory; SQLite keeps two more beside it.
+    /// The file's name in the user's directory. SQLite keeps two more files beside it.
     static let name = "stores.sqlite"
 
-    /// Whether a file of a user's directory is the database, or belongs to it while it is open.
+    /// Returns whether a file in a user's directory is the database, or belongs to it while it is open.
     public static func includes(_ file: String) -> Bool { [name, name + "-wal", name + "-shm"].contains(file) }
 
-    /// Copies the database of a directory to another directory, as it is at one moment, while others use it.
+    /// Copies the database in one directory to another, as it is at one moment, even while it is in use.
     ///
-    /// A directory without a database gives one without. Damage is copied as it is.
+    /// If the directory has no database, nothing is copied. Damage is copied as it is.
     public static func copy(from directory: String, to other: String) throws(EngineError) {
         let path = directory + "/" + name
         guard access(path, F_OK) == 0 else { return }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The history of all stores of a user, where it takes the room that values need.
+// The history of all stores of a user, when it takes space that values need.
 //
-// Each store keeps a bounded past (see Retention), but a user may have many stores. Where the database is as large as
-// it may be, the values that were replaced first give way, whichever store they are of. The past of a store that is
-// not open is known to nobody, so all changes are gone through; that is done rarely, and frees much at once.
+// Each store keeps a bounded history (see Retention), but a user may have many stores. Once the database has its
+// largest size, the values that were replaced first are removed, whichever store they belong to. The history of a store
+// that isn't open is not in memory, so all changes are read. That happens rarely, and frees much at once.
 
 internal import GRDB
 internal import PropertyList
 
-/// The room that a database takes, and the history in it, which gives way to values.
+/// The size of a database, and its history, which gives way to values.
 public struct DatabaseSpace {
     private let connection: Connection
-    /// What the history of all stores takes at most; `nil` until it was gone through.
+    /// An upper bound of the bytes of all stores' history; `nil` until they are counted.
     private var historyBound: Int?
-    /// What the file may grow to; see ``bound(fileSize:)``.
+    /// The largest size of the file, in bytes; see ``bound(fileSize:)``.
     private var largestSize: Int?
 
     init(on connection: Connection) {
@@ -23,7 +23,7 @@ public struct DatabaseSpace {
 
     // MARK: The file
 
-    /// The bytes of the database that hold something; the log beside it, which has a bound of its own, does not count.
+    /// Returns the bytes of the database that are in use. The log beside it doesn't count: it has a bound of its own.
     public func size() throws(EngineError) -> Int {
         try connection.read { db in
             func number(_ pragma: String) throws -> Int { try Int.fetchOne(db, sql: "PRAGMA \(pragma)") ?? 0 }
@@ -31,10 +31,10 @@ public struct DatabaseSpace {
         }
     }
 
-    /// Has the file never get larger: what would need more fails with `EngineError.diskFull`, once there is no history
-    /// left that could give way.
+    /// Limits the size of the file. A write that would need more fails with `EngineError.diskFull`, once no history is
+    /// left to remove.
     ///
-    /// One that is larger already stays as it is.
+    /// A file that is already larger stays as it is.
     public mutating func bound(fileSize bytes: Int) throws(EngineError) {
         try connection.read { db in
             let pageSize = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
@@ -43,34 +43,34 @@ public struct DatabaseSpace {
         largestSize = bytes
     }
 
-    /// Whether it is the bound of the file that a write has met, and not the end of the disk.
+    /// Whether a write that failed has met the file's limit, and not a full disk, so that removing history may help.
     var mayMakeRoom: Bool {
         guard let largestSize, historyBound != 0, let size = try? size() else { return false }
         return size > largestSize - largestSize / 8
     }
 
-    /// Whether there may be so many bytes of history.
+    /// Returns whether the history may have so many bytes.
     public func mayFree(_ bytes: Int) -> Bool { historyBound.map { $0 >= bytes } ?? true }
 
-    /// What is removed of the history at once, at least.
+    /// The least number of bytes of history to remove at once.
     static var leastRoom: Int { 256 << 10 }
 
     // MARK: History
 
-    /// Counts a change that becomes history.
+    /// Counts a change of `size` bytes that becomes history.
     mutating func noteRetired(_ size: Int) {
         if let bound = historyBound { historyBound = bound + size + FormerChange.overhead }
     }
 
-    /// There may be any amount of history now.
+    /// Forgets the size of the history, which may now be anything.
     mutating func forgetHistorySize() { historyBound = nil }
 
-    /// The parts of all stores and accounts that have a history each.
+    /// Returns the ids of all replicas, of all stores and accounts. Each has a history.
     func replicas() throws(EngineError) -> [Int64] {
         try connection.read { db in try Int64.fetchAll(db, sql: "SELECT id FROM replica") }
     }
 
-    /// What the history of all stores takes, about.
+    /// Counts and returns the approximate size of all history, in bytes.
     mutating func historySize() throws(EngineError) -> Int {
         var size = 0
         for replica in try replicas() { size += try historySize(ofReplica: replica) }
@@ -78,15 +78,15 @@ public struct DatabaseSpace {
         return size
     }
 
-    /// What the history of a part takes, about.
+    /// Returns the approximate size of a replica's history, in bytes.
     func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
         var size = 0
         try connection.read { db in try Self.forEachFormerChange(of: replica, db) { size += $0.bytes } }
         return size
     }
 
-    /// Removes the history of a part.
-    /// - Returns: what was removed.
+    /// Removes the history of a replica.
+    /// - Returns: the removed changes.
     mutating func clearHistory(ofReplica replica: Int64) throws(EngineError) -> [FormerChange] {
         let writer = try connection.openWriter
         let changes = try connection.write { db in
@@ -100,8 +100,8 @@ public struct DatabaseSpace {
     }
 
     /// Removes the values that were replaced first, in one transaction.
-    /// - Parameter bytes: about how many bytes of the database are to be freed.
-    /// - Returns: what was removed, by the parts that had it.
+    /// - Parameter bytes: about how many bytes of the database to free.
+    /// - Returns: the removed changes, by replica.
     mutating func removeOldestHistory(bytes: Int) throws(EngineError) -> [Int64: [FormerChange]] {
         if historyBound == 0 { return [:] }
         let writer = try connection.openWriter
@@ -118,7 +118,7 @@ public struct DatabaseSpace {
         return removed
     }
 
-    /// Calls `body` with each change that is not its key's last.
+    /// Calls `body` with each change that isn't its key's last.
     private static func forEachFormerChange(
         of replica: Int64, _ db: Database, _ body: (FormerChange) -> Void
     ) throws {
@@ -132,7 +132,7 @@ public struct DatabaseSpace {
 }
 
 extension ChangeWriter {
-    /// Removes changes of a replica, after what they may be the only evidence of was written.
+    /// Removes changes of a replica. First saves what they may be the only record of.
     fileprivate func remove(_ changes: [FormerChange], of replica: Int64, _ db: Database) throws {
         if changes.isEmpty { return }
         try db.saveProgress(ofReplica: replica)

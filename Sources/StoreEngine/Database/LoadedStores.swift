@@ -2,13 +2,13 @@
 
 internal import PropertyList
 
-/// The stores of a database that are in memory, by the bytes of their identifiers, as the database knows them.
+/// The stores of a database that are in memory, by the bytes of their identifiers, as the database compares them.
 ///
-/// The references are not weak ones, which make every use of an object slower. A store takes itself out when it goes.
+/// The references are not weak: that would slow down every use of a store. A store removes itself when it is freed.
 struct LoadedStores {
     private var stores: [Text: Unmanaged<Store>] = [:]
 
-    /// Every store that is in memory, in no order.
+    /// The stores in memory, in no order.
     var all: [Store] { stores.values.map { $0.takeUnretainedValue() } }
 
     subscript(identifier: String) -> Store? { stores[Text(identifier)]?.takeUnretainedValue() }
@@ -17,7 +17,7 @@ struct LoadedStores {
         stores[Text(store.identifier)] = Unmanaged.passUnretained(store)
     }
 
-    /// Takes a store out; it may be one that was only read anew for another one of the same identifier.
+    /// Removes a store, unless it was only read to update another object with the same identifier.
     mutating func remove(_ store: Store) {
         if stores[Text(store.identifier)]?.toOpaque() == Unmanaged.passUnretained(store).toOpaque() {
             stores[Text(store.identifier)] = nil

@@ -7,11 +7,11 @@ internal import Synchronization
 
 /// The work on a database that waits for the disk, on another thread.
 ///
-/// A checkpoint moves the write-ahead log into the database file through a connection of its own; in passive
-/// mode it waits for nobody, and nobody for it. Where writes never pause, that alone would let the log grow without
-/// end: see ``longestLog``. A synchronisation needs no connection at all: the log holds
-/// every commit since the last checkpoint, SQLite syncs it before a checkpoint and the database after one, so
-/// syncing the log makes all that was committed safe. See docs/decisions.
+/// A checkpoint moves the write-ahead log into the database file, through a connection of its own. In passive mode, it
+/// waits for no other connection, and none waits for it. If writes never pause, that alone would let the log grow
+/// without end: see ``longestLog``. Syncing needs no connection: the log holds every commit since the last checkpoint,
+/// and SQLite syncs it before a checkpoint and the database after one. So syncing the log makes all commits durable.
+/// See docs/decisions.
 final class Maintenance: Sendable {
     private let path: String
     private let thread = WorkThread(.disk)
@@ -23,11 +23,11 @@ final class Maintenance: Sendable {
         var waiting: [CheckedContinuation<Result<Void, EngineError>, Never>] = []
     }
 
-    /// A log this long is checkpointed; SQLite starts it anew afterwards.
+    /// The bytes in the log after which a checkpoint is due. SQLite begins the log anew afterwards.
     private static let checkpointSize = 4 << 20
     private static let pageSize = 2048
-    /// Pages, 16 MiB, after which writes have to wait for a checkpoint. SQLite begins the log anew only when
-    /// everything in it is in the database, and writes that never pause always add something meanwhile.
+    /// The pages in the log, 16 MiB, after which writes have to wait for a checkpoint. SQLite begins the log anew only
+    /// when all of it is in the database, and writes that never pause always add to it meanwhile.
     private static let longestLog = (16 << 20) / pageSize
 
     init(databasePath: String, disk: Disk) {
@@ -39,10 +39,10 @@ final class Maintenance: Sendable {
         if let run = disk.run { run(work) } else { thread.run(work) }
     }
 
-    /// Counts a commit of so many bytes, and starts a checkpoint when it is enough.
+    /// Counts a commit's bytes, and starts a checkpoint when one is due.
     func noteCommit(bytes: Int) {
         let isDue = state.withLock { state in
-            // The log holds whole pages: a commit is one at least.
+            // The log holds whole pages, and a commit writes at least one.
             state.bytesSinceCheckpoint += bytes + Self.pageSize
             guard state.bytesSinceCheckpoint >= Self.checkpointSize else { return false }
             state.bytesSinceCheckpoint = 0
@@ -52,17 +52,17 @@ final class Maintenance: Sendable {
     }
 
     private func checkpoint() {
-        // A checkpoint that fails is tried again with the next one; the log only gets longer until then.
-        // A database that was set aside meanwhile must not be made anew here.
+        // A checkpoint that fails is repeated with the next one. Until then the log only gets longer.
+        // A database that was set aside meanwhile must not be created again here.
         guard access(path, F_OK) == 0 else { return }
         guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
-        // What is left for the second one to do is little.
+        // Little is left for the second checkpoint to do.
         if connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) > Self.longestLog {
             _ = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
         }
     }
 
-    /// Returns when what was committed before the call is on the disk.
+    /// Returns when everything that was committed before the call is on the disk.
     func synchronize() async throws(EngineError) {
         try await withCheckedContinuation { continuation in
             let isFirst = state.withLock { state in
@@ -74,7 +74,7 @@ final class Maintenance: Sendable {
     }
 
     private func synchronizeWaiting() {
-        // Whoever comes from here on waits for the next round: its commit may be later than this one's sync.
+        // Calls from here on wait for the next round, because their commits may be later than this sync.
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
             return state.waiting
@@ -87,7 +87,7 @@ final class Maintenance: Sendable {
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         for file in [path + "-wal", directory] {
             let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-            // Nothing was written since SQLite began a new log.
+            // Without a log, nothing was written since SQLite last removed it.
             if descriptor < 0 && errno == ENOENT { continue }
             guard descriptor >= 0 else { return .failure(failure("opening", file)) }
             defer { close(descriptor) }

@@ -2,12 +2,12 @@
 
 /// Gives each replica an id of its own.
 ///
-/// A replica in memory has an id before it has a row, so SQLite can't choose the ids of rows: it would choose one that
-/// an open store is going to write under.
+/// A replica in memory has an id before it has a row. So SQLite can't choose the ids of rows, because it could choose
+/// one that an open store will write under.
 struct ReplicaIDs {
     private var last: Int64
 
-    /// The ids after the greatest one in the database.
+    /// Starts after the greatest id in the database.
     init(after last: Int64) {
         self.last = last
     }
@@ -17,12 +17,12 @@ struct ReplicaIDs {
         return last
     }
 
-    /// Leaves out the ids up to one that has a row.
+    /// Skips the ids up to one that has a row.
     mutating func skip(to id: Int64) {
         last = max(last, id)
     }
 
-    /// SQL: the ids of the rows that `INSERT INTO replica … SELECT` makes.
+    /// SQL: the ids of the rows that `INSERT INTO replica … SELECT` creates.
     var ofSelectedRows: String {
         "max(\(last), (SELECT coalesce(max(id), 0) FROM replica)) + row_number() OVER ()"
     }

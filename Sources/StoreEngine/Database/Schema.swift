@@ -4,7 +4,7 @@ internal import GRDB
 internal import GRDBSQLite
 internal import Glibc
 
-/// The versions of the database's schema. A version that was released is never changed.
+/// The versions of the database's schema. A version that was released never changes.
 enum Schema {
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -17,8 +17,8 @@ enum Schema {
         return migrator
     }
 
-    /// Looks whether this program knows the version of the database at a path, if there is one.
-    /// - Throws: `EngineError.newer` if it doesn't; the database is left as it is.
+    /// Checks that this program knows the version of the database at a path, if there is one.
+    /// - Throws: `EngineError.newer` if it doesn't; the database is untouched.
     static func check(_ path: String) throws {
         guard access(path, F_OK) == 0 else { return }
         do {
@@ -27,8 +27,8 @@ enum Schema {
                 "SELECT identifier FROM grdb_migrations")
             if !known.isSuperset(of: applied) { throw EngineError.newer }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
-            // A rollback journal is there only until the database is in WAL mode: its making was cut, and nothing
-            // of any version is in it. Who opens it to write rolls back what is half done.
+            // A rollback journal exists only until the database is in WAL mode. So its creation was interrupted, and it
+            // has no version yet. The next connection that writes rolls it back.
         }
     }
 

@@ -9,13 +9,13 @@ public import Replication
 
 /// One user's stores and accounts on this device.
 public final class UserDatabase {
-    /// Where the database is.
+    /// The directory of the database.
     public let directory: String
-    /// Time and chance.
+    /// Time and randomness.
     public let environment: Environment
-    /// What an app's store may hold.
+    /// The limits of an app's store.
     public let limits: Limits
-    /// What a layer of a defaults domain may hold.
+    /// The limits of a defaults domain's layer.
     public let layerLimits: Limits
 
     private let connection: Connection
@@ -23,34 +23,34 @@ public final class UserDatabase {
     private var stores = LoadedStores()
     private var staging = WriteBatch()
 
-    /// The names under which this device writes.
+    /// The origins under which this device writes and has written.
     public var origins: Origins
-    /// The room that the database takes.
+    /// The size of the database, and its history.
     public var space: DatabaseSpace
     private var nextStoreID: Int64
     private(set) var replicaIDs: ReplicaIDs
-    /// The generation of a store that nobody has written to; that of one that is made anew is never less.
+    /// The generation of a store that was never written to. A store that is made anew never gets a lower one.
     var generationBase: UInt64
 
     /// The account whose values are shown and written.
     public internal(set) var account: Account
-    /// The account before, whose values are shown until those of the current one have arrived.
+    /// The previous account, whose values are shown until those of the current one have arrived.
     var previous: Account?
-    /// When the remote was tidied up last, in microseconds since 1970; 0: never.
+    /// When garbage was last collected, in microseconds since 1970; 0 if never.
     public internal(set) var lastGarbageCollection: UInt64
-    /// How far the clock has come in steps that this device believes: with each garbage collection by a day at most; 0:
-    /// there was none. In microseconds since 1970.
+    /// How far this device has watched its clock advance, in microseconds since 1970; 0 before the first garbage
+    /// collection. Each garbage collection advances it by a day at most, so that it doesn't follow a clock that jumps.
     var watchedTime: UInt64
-    /// Counts what makes a download that is under way worthless: it has to begin anew.
+    /// Counts the events that make a download under way useless, so that it has to begin again.
     public internal(set) var downloadEpoch = 0
-    /// What was lost with a damaged database has not come back from the remote yet.
+    /// Whether what was lost with a damaged database has yet to come back from the remote.
     public internal(set) var isAwaitingRemote: Bool
 
-    /// Opens the database in a directory, and makes it if it isn't there.
+    /// Opens the database in a directory, or creates it.
     /// - Parameters:
     ///   - directory: an existing directory.
     ///   - runtimeDirectory: a directory that does not outlive the running system, for ``OriginRecord``.
-    /// - Throws: `EngineError.corrupt` if it has to be set aside (see ``setAside(in:at:)``), `.newer`,
+    /// - Throws: `EngineError.corrupt` if the database has to be set aside (see ``setAside(in:at:)``), `.newer`,
     ///   `.diskFull`, `.storage`.
     public init(
         in directory: String, runtimeDirectory: String?, limits: Limits = .standard, layerLimits: Limits = .domain,
@@ -88,39 +88,39 @@ public final class UserDatabase {
             nextStoreID = start.stores + 1
             replicaIDs = ReplicaIDs(after: start.replicas)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-            // The statements are always the same: what they don't fit is not the schema that was made.
+            // The statements never change, so if one doesn't fit, the schema is not ours.
             throw .corrupt(error.message ?? "another schema")
         } catch {
             throw EngineError(error)
         }
         Salvage.leaveTrace(in: directory)
         do { try origins.start() } catch .diskFull {
-            // Nothing can be uploaded either: that is counted first. There is room once somebody starts anew.
+            // Nothing can be uploaded either, as uploads are counted first. The next start takes a new origin again.
         }
     }
 
-    /// Writes what is left to the database file and closes it. Whatever is asked of it afterwards fails.
+    /// Moves what is left in the log to the database file, and closes it. Later calls fail.
     public func close() {
         origins.leaveEndWord()
         connection.close()
     }
 
-    /// Lets go of memory that only makes the next use faster.
+    /// Frees memory that only makes the next use faster.
     public func releaseMemory() { connection.releaseMemory() }
 
-    /// Closes a database that is damaged, as ``close()`` but without writing to it. Whatever is asked of it afterwards
-    /// fails with `EngineError.corrupt`.
+    /// Closes a damaged database, as ``close()`` does but without writing to it. Later calls fail with
+    /// `EngineError.corrupt`.
     public func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
 
-    /// Whether ``abandon(_:)`` has closed it.
+    /// Whether ``abandon(_:)`` has closed the database.
     public var isAbandoned: Bool { connection.isDamaged }
 
-    /// Whether the file that is open is still the one in the directory.
+    /// Whether the open file is still the one in the directory.
     public var isInPlace: Bool { connection.isInPlace }
 
     // MARK: Stores
 
-    /// The store of an identifier, loaded if it isn't; whoever keeps the reference keeps it in memory.
+    /// Returns the store with an identifier, and loads it if necessary. It stays loaded as long as it is referenced.
     /// - Parameter localKeys: the keys that the app's manifest keeps on the device.
     public func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
         if let store = loadedStore(identifier) { return store }
@@ -129,13 +129,13 @@ public final class UserDatabase {
         return store
     }
 
-    /// The store of an identifier, if it is loaded.
+    /// Returns the store with an identifier; `nil` if it isn't loaded.
     public func loadedStore(_ identifier: String) -> Store? { stores[identifier] }
 
-    /// The stores that are loaded.
+    /// The loaded stores, in no order.
     public var loadedStores: [Store] { stores.all }
 
-    /// The identifiers of the stores that hold something, sorted.
+    /// Returns the identifiers of the stores that have entries or history, sorted.
     public func storeIdentifiers() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
@@ -148,7 +148,7 @@ public final class UserDatabase {
         }
     }
 
-    /// The identifiers of the stores that hold a value that was not removed, shown or not, sorted.
+    /// Returns the identifiers of the stores that have a value, shown or not, sorted.
     public func storesWithValues() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
@@ -164,7 +164,7 @@ public final class UserDatabase {
         }
     }
 
-    /// A store goes.
+    /// Removes a store that is being freed.
     func unload(_ store: Store) { stores.remove(store) }
 
     func allocateStoreID() -> Int64 {
@@ -172,22 +172,22 @@ public final class UserDatabase {
         return nextStoreID
     }
 
-    /// What the store of an identifier may hold.
+    /// Returns the limits of the store with an identifier.
     func limits(of identifier: String) -> Limits { Store.isLayer(identifier) ? layerLimits : limits }
 
-    /// What a store holds in an account.
+    /// Reads what a store holds in an account.
     func replica(of store: Int64, account: Int64, limits: Limits, _ db: Database) throws -> Replica {
         let row = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT * FROM replica WHERE account = ? AND store = ?"),
             arguments: [account, store])
         if let row { return try Replica(row: row, limits: limits, db: db) }
         let replica = Replica(id: replicaIDs.next(), account: account)
-        // What the account doesn't have after its first complete download, it doesn't have.
+        // Once the account's first download is complete, nothing of this store is left to arrive.
         replica.isDownloaded = account == self.account.id && self.account.isDownloaded
         return replica
     }
 
-    /// Leaves out the ids of replicas that a statement made: see ``ReplicaIDs``.
+    /// Skips the ids of replicas that a statement created: see ``ReplicaIDs``.
     func skipReplicaIDs(_ db: Database) throws {
         replicaIDs.skip(to: try db.greatestID(in: "replica"))
     }
@@ -199,11 +199,11 @@ public final class UserDatabase {
 
     // MARK: Committing
 
-    /// Whether there are writes that wait for ``commit()``.
+    /// Whether writes wait for ``commit()``.
     public var hasStagedChanges: Bool { !staging.isEmpty }
 
     /// Writes everything that is staged in one transaction.
-    /// - Throws: what kept it from being written; then all of it has been taken back.
+    /// - Throws: the reason, if it could not be written; then everything staged has been reverted.
     public func commit() throws(EngineError) {
         staging.addHiddenCounts()
         let batch = staging
@@ -218,7 +218,7 @@ public final class UserDatabase {
         for store in batch.finish() { trim(store) }
     }
 
-    /// Writes a batch. Where the file may not grow any more, history gives way to it.
+    /// Writes a batch. If the file may not grow, removes history to make room.
     private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
         do { try write(batch) } catch .diskFull where space.mayMakeRoom {
             guard try removeOldestHistory(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
@@ -235,12 +235,12 @@ public final class UserDatabase {
         }
     }
 
-    /// Keeps what a store is, and adds it to the next transaction, before it is changed.
+    /// Saves a store's state, and adds the store to the next transaction. Must be called before the store is changed.
     func willStage(_ store: Store) {
         guard store.undo == nil else { return }
         store.undo = Undo(store)
         staging.add(store)
-        // A new origin gets its row with the first change that is made under it.
+        // A new origin gets its row with the first change under it.
         if !origins.isStored { staging.add(origins.current) }
     }
 
@@ -249,7 +249,7 @@ public final class UserDatabase {
         staging.add(row, key: key, content: content, of: replica, in: store)
     }
 
-    /// Adds to the next transaction what is done before its changes are written.
+    /// Adds work to the next transaction, to be done before its changes are written.
     func enqueue(replica: Replica, in store: Store, _ body: @escaping (Database) throws -> Void) {
         staging.add(replica, of: store)
         staging.prepare(body)
@@ -257,18 +257,18 @@ public final class UserDatabase {
 
     // MARK: Access
 
-    /// What writes changes, until the connection is closed.
+    /// The writer of changes. Throws once the connection is closed.
     var openWriter: ChangeWriter {
         get throws(EngineError) { try connection.openWriter }
     }
 
-    /// Reads on the connection that writes.
+    /// Reads on the connection that also writes.
     func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.read(body) }
 
-    /// Does something in a transaction.
+    /// Runs `body` in a transaction.
     func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.write(body) }
 
-    /// Writes a store's generation with the next commit.
+    /// Adds a store's generation to the next transaction.
     func enqueueGeneration(of store: Store) {
         let (id, generation, knownFrom) = (store.id, store.generation, store.knownFrom)
         staging.prepare { try $0.saveGeneration(generation, knownFrom: knownFrom, of: id) }
@@ -278,7 +278,7 @@ public final class UserDatabase {
 
     /// Returns when everything that was committed before the call is on the disk.
     ///
-    /// Runs on a thread of its own; calls that come together share one wait.
+    /// The work runs on a thread of its own, and concurrent calls share one wait.
     public func synchronize() async throws(EngineError) {
         try connection.check()
         try await maintenance.synchronize()
@@ -286,12 +286,12 @@ public final class UserDatabase {
 }
 
 extension Database {
-    /// Runs a statement that is compiled once, and kept.
+    /// Runs a statement that is compiled once and kept.
     func run(sql: String, arguments: StatementArguments = StatementArguments()) throws {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
-    /// The greatest id that a row of the table has.
+    /// Returns the greatest id in a table; 0 if the table is empty.
     func greatestID(in table: String) throws -> Int64 {
         let id = try Int64.fetchOne(self, sql: "SELECT max(id) FROM \(table)") ?? 0
         guard UInt64(counting: id) != nil else {

@@ -4,28 +4,28 @@ internal import GRDB
 internal import PropertyList
 internal import Replication
 
-/// What waits for the next commit: the changes of stores, and what is done before they are written.
+/// What the next commit writes: changes of stores, and the work to do before them.
 struct WriteBatch {
-    /// The stores that have staged something; each knows how to take it back.
+    /// The stores with staged changes. Each can revert its own.
     private var stores: [Store] = []
     private var newReplicas: [Replica] = []
     private var preparations: [(Database) throws -> Void] = []
     private var rows = ChangeRows()
-    /// Whether it writes the row of the origin.
+    /// Whether the batch writes the row of the origin.
     private(set) var storesOrigin = false
 
-    /// Whether there is nothing to be written.
+    /// Whether there is nothing to write.
     var isEmpty: Bool { rows.rows.isEmpty && preparations.isEmpty }
 
-    /// The size of the keys and values.
+    /// The size of the keys and values, in bytes.
     var bytes: Int { rows.bytes.count }
 
-    /// About the size of the rows.
+    /// The approximate size of the rows, in bytes.
     var size: Int { 64 * rows.rows.count + rows.bytes.count }
 
     // MARK: Staging
 
-    /// Adds a store before it is changed, with its row if it has none.
+    /// Adds a store that is about to change, with its row if it has none.
     mutating func add(_ store: Store) {
         stores.append(store)
         guard !store.isStored else { return }
@@ -52,7 +52,7 @@ struct WriteBatch {
         rows.append(row, key: key, content: content)
     }
 
-    /// Adds what is done before the changes are written.
+    /// Adds work to do before the changes are written.
     mutating func prepare(_ body: @escaping (Database) throws -> Void) {
         preparations.append(body)
     }
@@ -69,7 +69,7 @@ struct WriteBatch {
         }
     }
 
-    /// Adds how many hidden entries replicas have, where that changed.
+    /// Adds the replicas' numbers of hidden entries, where they have changed.
     mutating func addHiddenCounts() {
         for store in stores {
             let (id, count) = (store.shared.id, store.shared.usage.hidden)
@@ -82,19 +82,19 @@ struct WriteBatch {
 
     // MARK: Committing
 
-    /// Whether it is rows alone, which a transaction of the writer's own can write.
+    /// Whether the batch has only rows, which the writer can write in a transaction of its own.
     var isOnlyChanges: Bool { preparations.isEmpty }
 
     /// Writes the changes in a transaction of their own.
     func writeChanges(_ writer: ChangeWriter) throws { try writer.write(rows) }
 
-    /// Writes everything in a transaction that is open.
+    /// Writes everything in an open transaction.
     func write(_ writer: ChangeWriter, _ db: Database) throws {
         for prepare in preparations { try prepare(db) }
         try writer.append(rows)
     }
 
-    /// Has memory know that everything is written.
+    /// Notes in memory that everything was written.
     /// - Returns: the stores that were changed.
     func finish() -> [Store] {
         for store in stores {
@@ -106,12 +106,12 @@ struct WriteBatch {
         return stores
     }
 
-    /// Puts memory back to what it was before, the last store first.
+    /// Reverts memory, the last store first.
     func takeBack() {
         for store in stores.reversed() { store.takeBack() }
     }
 
-    /// Ends a batch that has nothing to be written.
+    /// Ends a batch that writes nothing.
     func drop() {
         for store in stores { store.undo = nil }
     }

@@ -2,12 +2,12 @@
 
 internal import Glibc
 
-/// Which file a path leads to, whatever is written to it.
+/// Identifies the file at a path by its device and inode, whatever its contents.
 struct FileIdentity: Equatable {
     private let device: dev_t
     private let inode: ino_t
 
-    /// The file at a path; `nil` if there is none.
+    /// Identifies the file at a path; `nil` if there is none.
     init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

@@ -3,22 +3,22 @@
 internal import GRDB
 public import Replication
 
-/// The random names under which this device writes: the present one, and those before it.
+/// The origins under which this device writes and has written.
 public struct Origins {
-    /// The one that this device writes under.
+    /// The origin under which this device writes.
     public private(set) var current: Origin
-    /// How often something was about to be published under ``current``.
+    /// How often a publication under ``current`` has begun.
     public private(set) var publicationCount: UInt64
-    /// Whether its row is in the database; one under which nothing was written has none.
+    /// Whether the current origin has a row in the database. It gets one with the first write under it.
     private(set) var isStored: Bool
 
     private let connection: Connection
     private let environment: Environment
     private let record: OriginRecord
-    /// What was written when the database was closed last: see ``OriginRecord``.
+    /// The word that was written when the database was last closed: see ``OriginRecord``.
     private let endWord: UInt64?
 
-    /// The origin that was in use last.
+    /// Reads the origin that was last in use, or draws one.
     init(
         _ db: Database, on connection: Connection, _ record: OriginRecord, endWord: UInt64?, _ environment: Environment
     ) throws {
@@ -35,12 +35,12 @@ public struct Origins {
 
     // MARK: Starting and ending
 
-    /// Goes on under the present origin if this is the database that was left, and else under a new one: what is on
-    /// this disk may be somebody else's as well. It is stored with the first change that is made under it; until then
-    /// every start draws another one.
+    /// Keeps the present origin if this is the database that the last process left. Otherwise takes a new one, because
+    /// another device may have the same disk contents. The new origin is stored with the first change under it; until
+    /// then every start draws another one.
     ///
-    /// What was written before an account's values arrived takes dots under it: of each copy of a disk it gives way to
-    /// these, or goes up, by itself.
+    /// Changes that were written before an account's values arrived get dots under the new origin. So on each copy of a
+    /// disk they give way to those values, or are uploaded, separately.
     mutating func start() throws(EngineError) {
         let left = record.take()
         guard Rule.freshOrigins.isOn, left == nil || left != endWord else { return }
@@ -60,13 +60,13 @@ public struct Origins {
         }
     }
 
-    /// The rows of what was written before an account's values arrived.
+    /// SQL: the rows that this device wrote before an account's values arrived.
     private static let defaults = """
         SELECT change.id FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
         WHERE account > 0 AND NOT downloaded AND \(Cause.isOwn)
         """
 
-    /// The last thing that is written, here and to `/run`, so that the next start goes on under the origin.
+    /// Writes the same word to the database and to `/run`, as the last write, so that the next start keeps the origin.
     func leaveEndWord() {
         guard isStored, connection.isOpen else { return }
         let drawn = environment.random()
@@ -80,22 +80,22 @@ public struct Origins {
 
     // MARK: Another one
 
-    /// Draws an origin for ``adopt(_:)``, whose row is written in the transaction that makes it necessary.
+    /// Draws an origin for ``adopt(_:)``. Its row is written in the transaction that makes it necessary.
     ///
-    /// A crash after that transaction must not bring the former origin back: its dots would be used again.
+    /// Otherwise a crash after that transaction would bring back the former origin, and its dots would be used again.
     func draw() -> Origin { Origin(bits: environment.random()) }
 
-    /// Goes on under an origin that is in the database already.
+    /// Continues under an origin that is already in the database.
     mutating func adopt(_ origin: Origin) { go(on: origin, isStored: true) }
 
-    /// The row of ``current`` is in the database.
+    /// Notes that the row of ``current`` is in the database.
     mutating func noteStored() { isStored = true }
 
     private mutating func go(on origin: Origin, isStored: Bool) {
         (current, publicationCount, self.isStored) = (origin, 0, isStored)
     }
 
-    /// The origins under which this device wrote before, oldest first.
+    /// Returns the origins under which this device wrote before, oldest first.
     public func former() throws(EngineError) -> [Origin] {
         try connection.read { db in
             try Int64.fetchAll(db.cachedStatement(sql: "SELECT bits FROM origin ORDER BY position"))
@@ -106,7 +106,7 @@ public struct Origins {
 
     // MARK: Publishing
 
-    /// How often something was about to be published, under each origin of this device.
+    /// Returns how often a publication has begun under each origin of this device.
     public func publicationCounts() throws(EngineError) -> [Origin: UInt64] {
         try connection.read { db in
             let rows = try Row.fetchAll(db.cachedStatement(sql: "SELECT bits, publications FROM origin"))
@@ -118,8 +118,8 @@ public struct Origins {
         }
     }
 
-    /// Counts an upload that is about to begin, so that what it leaves in the remote is known as this device's, and no
-    /// copy's, when the origin is another one. To be followed by ``UserDatabase/synchronize()``.
+    /// Counts an upload that is about to begin, so that what it leaves in the remote is known as this device's, and not
+    /// a clone's, once the device has another origin. Call ``UserDatabase/synchronize()`` before the upload.
     public mutating func willPublish() throws(EngineError) {
         guard Rule.recordFirst.isOn else { return }
         let (origin, count) = (current, publicationCount + 1)
@@ -136,20 +136,20 @@ public struct Origins {
 // MARK: - A clone
 
 extension UserDatabase {
-    /// The random name under which this device writes.
+    /// The origin under which this device writes.
     public var origin: Origin { origins.current }
 
-    /// Goes on under a new origin, since somebody else writes under the present one as well.
+    /// Continues under a new origin, because another device writes under the present one too.
     ///
-    /// One dot may name two writes now, so that what is said of these dots is worth nothing. What was written here
-    /// takes dots under the new origin, which name nothing else; and no version vector here claims the old ones any more,
-    /// so that the other's writes are new to this device and not taken for gone. Values stay as they are; all of
-    /// them are uploaded anew.
+    /// One dot may now name two writes, so nothing that is known about these dots holds. What was written here gets
+    /// dots under the new origin. The version vectors here no longer contain the old one, so that the other device's
+    /// writes are new to this device, and don't seem removed. Values stay as they are, and all of them are uploaded
+    /// again.
     public func leaveOrigin() throws(EngineError) { try leave([origin]) }
 
-    /// Goes on under a new origin, as ``leaveOrigin()``, if somebody else writes under one of these that is, or was,
-    /// this device's.
-    /// - Returns: whether one is.
+    /// Continues under a new origin, as ``leaveOrigin()`` does, if one of these origins, under which another device
+    /// writes, is or was this device's.
+    /// - Returns: whether one is or was.
     public func leaveOrigins(among shared: Set<Origin>) throws(EngineError) -> Bool {
         if shared.isEmpty { return false }
         let left = shared.intersection(try origins.former() + [origin])
@@ -172,7 +172,7 @@ extension UserDatabase {
 
 extension Database {
     /// Gives what was written under an origin, and what came back of it from a remote, dots under another one. A row's
-    /// sequence is its n, as it is for every write of this device.
+    /// sequence becomes its n, as for every write of this device.
     fileprivate func replaceOrigin(_ left: Origin, by next: Origin) throws {
         let arguments: StatementArguments = [
             "left": Int64(bitPattern: left.bits), "next": Int64(bitPattern: next.bits),
@@ -196,7 +196,7 @@ extension Database {
         try execute(sql: "DELETE FROM context WHERE origin = ?", arguments: [Int64(bitPattern: left.bits)])
     }
 
-    /// Adds an origin's row where it has none.
+    /// Adds a row for an origin unless it has one.
     func saveOrigin(_ origin: Origin) throws {
         try run(
             sql: "INSERT OR IGNORE INTO origin (bits) VALUES (?)", arguments: [Int64(bitPattern: origin.bits)])

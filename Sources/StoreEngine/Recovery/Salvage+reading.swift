@@ -6,14 +6,14 @@ internal import PropertyList
 internal import Replication
 
 extension Salvage {
-    /// Reads what can be read of the database, where it is.
+    /// Reads what can be read of the database, without moving it.
     func read(knownAccount: String?) -> Saved {
         var saved = Saved()
         saved.account = knownAccount
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(1)
-        // Otherwise SQLite reads nothing of a file that is shorter than its header says, or whose schema is damaged.
+        // Without this, SQLite reads nothing of a file shorter than its header says, or with a damaged schema.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
         guard !isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
             return saved
@@ -46,7 +46,7 @@ extension Salvage {
             saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
             guard let owner = owner(account, saved, db) else { continue }
             let published = (try? row.counter("published")) ?? 0
-            // Without an account, or beside it: these values are nowhere else. What takes no part in the sync does not
+            // Values without an account, and device-local ones, exist nowhere else. A store that isn't synced does not
             // come back from the remote either.
             let isOnlyHere = account <= 0 || account == current && saved.unsynchronized.contains(name)
             saved.changes += last.filter {
@@ -56,9 +56,9 @@ extension Salvage {
         }
     }
 
-    /// The identifier of the account that a replica's values go to; `nil` if it can't be told.
+    /// Returns the identifier of the account that gets a replica's values; `nil` if it can't be determined.
     private func owner(_ account: Int64, _ saved: Saved, _ db: Database) -> String? {
-        // What was written by somebody who never signed in is offered to the account that was entered since.
+        // Values that were written before any sign-in are offered to the account that was entered since.
         if account == Account.none { return saved.account ?? "" }
         return (try? db.account(account))?.identifier
     }
@@ -69,7 +69,7 @@ extension Salvage {
         return (try? Value.decode(value, limits: limits)) != nil
     }
 
-    /// The rows of a small table, from both ends up to what can't be read.
+    /// Returns the rows of a small table, read from both ends up to the damage.
     private func rows(of table: String, _ db: Database) -> [Row] {
         var rows: [Int64: Row] = [:]
         for order in ["ASC", "DESC"] {
@@ -77,7 +77,7 @@ extension Salvage {
                 let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM \(table) ORDER BY id \(order)")
                 while let row = try cursor.next() {
                     let id: Int64 = try row.decode(forColumn: "id")
-                    // A damaged tree may lead back to where we were.
+                    // A damaged tree may lead back to rows that were read before.
                     guard rows.updateValue(row.copy(), forKey: id) == nil || order == "DESC" else { break }
                 }
                 break
@@ -86,7 +86,7 @@ extension Salvage {
         return rows.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// The last row of each key that could be read, in their order.
+    /// Returns the last row of each key that could be read, in the order of their sequences.
     private func lastRows(of replica: Int64, _ db: Database) -> [SavedRow] {
         var last: [Key: SavedRow] = [:]
         var reader = RangeReader(db, replica: replica) { row in
@@ -97,7 +97,7 @@ extension Salvage {
     }
 }
 
-/// A row of the table `change`, as far as it matters here.
+/// The columns of a row of `change` that are needed here.
 struct SavedRow {
     let sequence: UInt64
     let generation: UInt64
@@ -107,7 +107,7 @@ struct SavedRow {
     let counter: Int64
     let isOwn: Bool
 
-    /// Reads a row; `nil` if it makes no sense.
+    /// Decodes a row; `nil` if its key or cause is invalid.
     init?(_ row: Row, sequence: UInt64) {
         guard let key = try? row.decode(Data.self, forColumn: "key"),
             let cause = (try? row.decode(Int64.self, forColumn: "cause")).flatMap(Cause.init)
@@ -123,12 +123,12 @@ struct SavedRow {
     }
 }
 
-/// Reads the changes of a replica around what can't be read: from below, from above, and what is between in halves.
+/// Reads a replica's changes around damage: from below, from above, and then what lies between, in halves.
 private struct RangeReader {
     private let db: Database
     private let replica: Int64
     private let found: (SavedRow) -> Void
-    /// How often it may meet damage before it gives up.
+    /// How many more times to continue after damage.
     private var patience = 2000
 
     init(_ db: Database, replica: Int64, found: @escaping (SavedRow) -> Void) {
@@ -150,7 +150,7 @@ private struct RangeReader {
         read(from: middle + 1, to: above - 1)
     }
 
-    /// - Returns: whether all of the range was read.
+    /// - Returns: whether the whole range was read.
     private func readUntilDamage(_ range: ClosedRange<UInt64>, order: String, _ passed: (UInt64) -> Void) -> Bool {
         do {
             let cursor = try Row.fetchCursor(
@@ -163,7 +163,7 @@ private struct RangeReader {
             var last: UInt64?
             while let row = try cursor.next() {
                 let sequence = try row.counter("sequence")
-                // A damaged tree may lead back to where we were.
+                // A damaged tree may lead back to rows that were read before.
                 let isOnward = last.map { order == "ASC" ? sequence > $0 : sequence < $0 } ?? true
                 guard isOnward, range.contains(sequence) else { return false }
                 last = sequence

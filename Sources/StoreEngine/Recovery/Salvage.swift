@@ -2,14 +2,14 @@
 
 // What happens to a damaged database.
 //
-// It keeps its bytes, under another name, and a new one takes its place with what could be read. What an account
-// has comes back from its remote; so of an account only what the remote does not have is worth saving, and that
-// is provisional: the account wins where it knows of the key. Values that exist nowhere else, of somebody who
-// never signed in and those that never leave the device, are saved as they are.
+// It is kept unchanged under another name, and a new one takes its place with what could be read. An account's values
+// come back from its remote. So of an account, only changes that the remote doesn't have are saved, as provisional
+// writes: the account's value wins for a key that it knows. Values that exist nowhere else are all saved: those written
+// before any sign-in, device-local ones, and those of stores that aren't synced.
 //
-// The order is: build the new database beside the damaged one, rename the damaged one with its log, rename the
-// new one. Until the first rename nothing has happened; after it the new database is complete, and whoever opens
-// the directory next finishes the rest.
+// The order is: build the new database beside the damaged one, rename the damaged one with its log, rename the new one.
+// Until the first rename nothing has happened. After it the new database is complete, and the next process that opens
+// the directory finishes the rest.
 
 internal import Foundation
 internal import GRDB
@@ -17,27 +17,27 @@ internal import Glibc
 public import PropertyList
 internal import Replication
 
-/// What became of a damaged database.
+/// The result of setting a damaged database aside.
 public struct SalvageReport: Equatable, Sendable {
-    /// The name of the file, in the same directory, that the damaged database has now; `nil` if it was gone.
+    /// The damaged database's new file name, in the same directory; `nil` if the file was gone.
     public let fileName: String?
-    /// How many values could be read and are in the new database.
+    /// The number of values that were read and are in the new database.
     public let salvagedValues: Int
-    /// The account whose values are to come back from its remote.
+    /// The identifier of the account whose values are to come back from its remote; `nil` if none is known.
     public let account: String?
 }
 
 extension UserDatabase {
     /// Sets a damaged database aside, and makes a new one in its place with what can be read of it.
     ///
-    /// Nobody may have the database open. What was set aside before is never overwritten.
+    /// No process may have the database open. Databases that were set aside before are never overwritten.
     /// - Parameters:
-    ///   - directory: the database's.
-    ///   - time: microseconds since 1970.
-    ///   - account: the identifier of the account that the device is signed in to, where somebody else knows it:
-    ///     for a database that is too damaged to tell.
-    ///   - limits: what a value may be.
-    ///   - random: 64 random bits.
+    ///   - directory: the database's directory.
+    ///   - time: the present time, in microseconds since 1970.
+    ///   - account: the identifier of the account that the device is signed in to, if the caller knows it, for a
+    ///     database that is too damaged to tell.
+    ///   - limits: the limits of a value.
+    ///   - random: returns 64 random bits.
     public static func setAside(
         in directory: String, at time: UInt64, account: String? = nil, limits: Limits = .standard,
         random: () -> UInt64 = { .random(in: .min ... .max) }
@@ -67,7 +67,7 @@ struct Salvage {
 
     // MARK: Renaming
 
-    /// Gives the damaged database another name.
+    /// Renames the damaged database, and returns its new name.
     func setAside() throws -> String? {
         let base = DatabaseFile.name + ".damaged-" + Self.text(of: time)
         var name = base
@@ -81,38 +81,38 @@ struct Salvage {
         return left.first.map { name + $0 }
     }
 
-    /// Puts the new database in its place, if the damaged one has been renamed.
+    /// Moves the new database into place, if the damaged one has been renamed.
     static func finish(in directory: String) throws {
         let path = directory + "/" + DatabaseFile.name
         guard exists(path + newSuffix), !exists(path) else { return }
-        // A log that is still there is the damaged one's.
+        // A log that is still there belongs to the damaged database.
         for suffix in suffixes.dropFirst() { unlink(path + suffix) }
         try rename(path + newSuffix, to: path)
     }
 
     // MARK: The trace
 
-    /// The name of an empty file that says that there is a database: one that is empty or missing beside it was lost.
+    /// The name of an empty file that records that a database exists, so that an empty or missing one is known as lost.
     private static let traceName = "stores.made"
 
-    /// Looks whether the database that was there is lost.
-    /// - Throws: `EngineError.corrupt` then.
+    /// Checks whether the database was lost.
+    /// - Throws: `EngineError.corrupt` if it was.
     static func checkPresence(in directory: String) throws {
         let path = directory + "/" + DatabaseFile.name
-        // An empty file without a trace is what is left where the making of a database was cut short. SQLite would
-        // remove the log beside it.
+        // An empty file without a trace is what an interrupted creation leaves. With a log beside it, it is damage:
+        // SQLite would remove the log.
         guard isEmpty(path), exists(directory + "/" + traceName) || !isEmpty(path + "-wal") else { return }
         throw EngineError.corrupt(exists(path) ? "its file is empty" : "its file is gone")
     }
 
-    /// Leaves the trace that there is a database. Where that fails, the next start tries again.
+    /// Creates the file that records that a database exists. If that fails, the next start tries again.
     static func leaveTrace(in directory: String) {
         let path = directory + "/" + traceName
         if exists(path) { return }
         close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
     }
 
-    /// Whether a file has nothing in it, or isn't there.
+    /// Returns whether a file is empty or missing.
     private static func isEmpty(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_size == 0 : errno == ENOENT
@@ -130,7 +130,7 @@ struct Salvage {
         }
     }
 
-    /// `YYYY-MM-DDTHHMMSSZ`.
+    /// Formats a time, in microseconds since 1970, as `YYYY-MM-DDTHHMMSSZ`.
     static func text(of time: UInt64) -> String {
         var seconds = time_t(min(time / 1_000_000, 253_402_300_799))
         var parts = tm()
@@ -145,31 +145,31 @@ struct Salvage {
 
     // MARK: Building
 
-    /// What could be read.
+    /// What could be read of the damaged database.
     struct Saved {
         var changes: [SavedChange] = []
-        /// The account that was current.
+        /// The identifier of the current account; `nil` if it is not known.
         var account: String?
-        /// The stores that take no part in the sync.
+        /// The stores that aren't synced.
         var unsynchronized: [String] = []
-        /// The greatest generation that was seen.
+        /// The greatest generation that was found.
         var generation: UInt64 = 0
     }
 
     /// A value that is worth saving.
     struct SavedChange {
         let store: String
-        /// The identifier of the account that it goes to.
+        /// The identifier of the account that gets the value.
         let account: String
         let row: SavedRow
     }
 
-    /// Makes the new database, beside the damaged one.
+    /// Builds the new database beside the damaged one.
     func build(_ saved: Saved, origin: Origin) throws {
         for suffix in Self.suffixes { unlink(path + Self.newSuffix + suffix) }
         let queue = try Connection.open(path + Self.newSuffix)
         try queue.write { db in try write(saved, origin: origin, db) }
-        // One file, so that one rename puts it in place. A checkpoint syncs it as well.
+        // A single file, so that one rename moves it into place. The checkpoint also syncs it.
         try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
         try queue.close()
     }
@@ -205,7 +205,7 @@ struct Salvage {
         }
     }
 
-    /// Writes a value as a write that was made before any account's values arrived.
+    /// Writes a value as if before any account's values had arrived.
     private func write(_ change: SavedChange, origin: Origin, generation: UInt64, _ db: Database) throws {
         try db.execute(
             sql: """

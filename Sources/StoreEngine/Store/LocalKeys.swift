@@ -10,7 +10,7 @@ public struct LocalKeys: Equatable, Sendable {
     /// No key is local.
     public static let none = LocalKeys([])
 
-    /// Keys, and prefixes of keys that end in `*`.
+    /// Makes local keys from keys, and from prefixes of keys that end in `*`.
     public init(_ patterns: [String]) {
         keys = Set(patterns.filter { !$0.hasSuffix("*") }.map { Text($0) })
         prefixes = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
@@ -19,7 +19,7 @@ public struct LocalKeys: Equatable, Sendable {
     /// Whether no key is local.
     public var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
 
-    /// Whether the key stays on the device.
+    /// Returns whether the key stays on the device.
     public func contains(_ key: Key) -> Bool {
         if isEmpty { return false }
         return keys.contains(key.text) || prefixes.contains { key.string.utf8.starts(with: $0) }

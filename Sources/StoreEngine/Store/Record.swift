@@ -3,52 +3,52 @@
 internal import PropertyList
 internal import Replication
 
-/// What brought a change into a replica.
+/// How a change came into a replica.
 public enum Cause: Int64, Sendable {
     /// A write on this device.
     case written = 0
     /// Another device's change, joined.
     case joined = 1
-    /// The first download of the account's values.
+    /// A value from the first download of the account.
     case downloaded = 2
-    /// It came along when the account changed.
+    /// Carried over when the account changed, or removed from the device-local part when the key stopped being local.
     case carried = 3
-    /// The entry went, because another device has seen it and no longer holds it.
+    /// The entry was dropped, because another device has seen it and no longer holds it.
     case dropped = 4
 
-    /// Whether the change was made here, so that the remote does not have it until it is published.
+    /// Whether the change was made here. The remote doesn't have such a change until it is published.
     var isOwn: Bool { self == .written || self == .carried }
-    /// The same of a row, in SQL.
+    /// SQL: the same, for a row.
     static let isOwn = "cause IN (\(written.rawValue), \(carried.rawValue))"
 }
 
-/// An entry as it is held in memory.
+/// An entry in memory.
 struct Record: Sendable {
     var stamp: Stamp
     var n: UInt64
     var content: Content
-    /// The store's generation in which the key's visible value changed last.
+    /// The store's generation in which the key's visible value last changed.
     var generation: UInt64
-    /// Its row among the replica's changes.
+    /// The sequence of the entry's row among the replica's changes.
     var sequence: UInt64
     var cause: Cause
-    /// The rows that are the key's history, oldest first; no more than are kept.
+    /// The sequences of the rows that are the key's history, oldest first; at most as many as are kept.
     var former: [UInt64] = []
 
     enum Content: Sendable {
-        /// A value that may be shown, and what it counts against the limits.
+        /// A value that may be shown, and its size as counted against the limits.
         case value(Value, size: Int)
-        /// Bytes that are no value that may be shown; passed on as they came.
+        /// Bytes that break the rules for keys or values. They are passed on unchanged, and not shown.
         case hidden([UInt8])
         case tombstone
-        /// No entry any more: another device has seen it and no longer holds it. Kept for its generation.
+        /// No entry, because another device has seen it and no longer holds it. The record is kept for its generation.
         case dropped
 
         var value: Value? {
             if case .value(let value, _) = self { value } else { nil }
         }
 
-        /// What it counts against the limits; `nil` if that is nothing, not even a key.
+        /// The size as counted against the limits; `nil` if nothing counts, not even the key.
         var size: Int? {
             if case .value(_, let size) = self { size } else { nil }
         }
@@ -67,7 +67,7 @@ struct Record: Sendable {
         if case .dropped = content { true } else { false }
     }
 
-    /// The same as it travels; `nil` where there is no entry.
+    /// The entry as devices exchange it; `nil` if there is none.
     var entry: Entry? {
         switch content {
         case .value(let value, _): Entry(stamp: stamp, n: n, value: value.encoded())
@@ -79,7 +79,7 @@ struct Record: Sendable {
 }
 
 extension Record.Content {
-    /// What bytes that came from the database or a remote are to this device.
+    /// Decides what bytes from the database or a remote are to this device.
     init(encoded: [UInt8]?, key: Key, limits: Limits) {
         guard let encoded else {
             self = .tombstone
@@ -94,13 +94,13 @@ extension Record.Content {
     }
 }
 
-/// What counts against a store's limits.
+/// What a store holds, as counted against its limits.
 public struct Usage: Equatable, Sendable {
-    /// Keys with a visible value.
+    /// The number of keys with a visible value.
     public var keys = 0
-    /// The sizes of these values.
+    /// The sum of these values' sizes.
     public var bytes = 0
-    /// Entries that count nothing: they break the rules for keys and values, and are shown to nobody.
+    /// The number of entries that break the rules for keys or values. They are not shown, and don't count.
     var hidden = 0
 
     mutating func replace(_ old: Record.Content?, by new: Record.Content?) {

@@ -6,33 +6,33 @@ internal import Replication
 
 /// What a store holds in one account, in memory.
 ///
-/// A class, since a copy that is changed while the original is alive would copy all of its records.
+/// A class, because changing one of two copies of a struct would copy all of its records.
 final class Replica {
     let id: Int64
     let account: Int64
-    /// Whether its row is in the database; one that nobody wrote to has none.
+    /// Whether the replica has a row in the database. It gets one with its first write.
     var isStored: Bool
-    /// The account's values have arrived.
+    /// Whether the account's values have arrived.
     var isDownloaded: Bool
-    /// The remote has acknowledged every change up to this sequence.
+    /// The sequence up to which the remote has acknowledged every change.
     var published: UInt64
     /// The last sequence that was used.
     var sequence: UInt64
     var vector = VersionVector()
     var records: [Key: Record] = [:]
     var usage = Usage()
-    /// How many of its entries are hidden, as the database has it.
+    /// The number of hidden entries that is stored in the database.
     var storedHidden = 0
-    /// Rows that are not a key's last, and the bytes of their values, or more: what is removed unread still counts.
+    /// The rows that aren't a key's last, and at least the bytes of their values: rows removed unread still count.
     var history = (rows: 0, bytes: 0)
-    /// The rows before those of which as many are kept as of any key. They are to be removed.
+    /// The sequences of rows beyond the number kept for each key. They are to be removed.
     var surplus: [UInt64] = []
-    /// No value of the history was replaced before this moment, and no tombstone is older.
+    /// No value in the history was replaced, and no tombstone written, before this time, in microseconds since 1970.
     var oldestLoss = UInt64.max
-    /// What was worth keeping when it was trimmed last: rows of history, and keys without a value.
+    /// What the last trim has kept: rows of history, and keys without a value.
     var kept = (history: 0, empty: 0)
 
-    /// The keys whose entry was made here and has not been published.
+    /// The number of keys with an entry that was made here and has not been published.
     var pendingKeys: Int {
         records.values.count { $0.cause.isOwn && $0.sequence > published }
     }
@@ -40,7 +40,7 @@ final class Replica {
     /// The greatest generation among its changes.
     var generation: UInt64 { records.values.reduce(0) { max($0, $1.generation) } }
 
-    /// An empty replica, of which the database knows nothing yet.
+    /// Makes an empty replica that is not in the database yet.
     init(id: Int64, account: Int64) {
         self.id = id
         self.account = account
@@ -50,20 +50,20 @@ final class Replica {
         sequence = 0
     }
 
-    /// Puts a record under a key and counts it.
+    /// Sets the record under a key and counts it.
     func replace(_ key: Key, by record: Record?) {
         replace(key, records[key], by: record)
     }
 
-    /// Puts a record under a key in place of the one that is there, and counts it.
+    /// Sets the record under a key, where `old` is the present one, and counts it.
     func replace(_ key: Key, _ old: Record?, by record: Record?) {
         usage.replace(old?.content, by: record?.content)
         records[key] = record
     }
 
-    /// Counts a row that is a key's last no more, and leaves the key's history in its successor.
+    /// Counts a row that is no longer its key's last, and passes the key's history on to the new record.
     ///
-    /// Rows have to come in order.
+    /// Rows must be retired in order.
     func retire(_ old: Record, before new: inout Record) {
         history.rows += 1
         history.bytes += old.size
@@ -74,14 +74,14 @@ final class Replica {
         new.former.append(old.sequence)
     }
 
-    /// Knows of no history any more.
+    /// Forgets all history.
     func forgetHistory() {
         history = (0, 0)
         surplus = []
         for index in records.indices { records.values[index].former = [] }
     }
 
-    /// Its state as devices exchange it.
+    /// The state as devices exchange it.
     var state: StoreState {
         StoreState(entries: records.compactMapValues(\.entry), vector: vector)
     }

@@ -4,16 +4,16 @@ internal import GRDB
 public import PropertyList
 public import Replication
 
-/// What a remote change did to a store, as its users see it.
+/// What a remote change did to a store's visible values.
 public struct VisibleChange: Equatable, Sendable {
-    /// The keys whose visible value is another one, sorted.
+    /// The keys whose visible value has changed, sorted.
     public var keys: [Key]
-    /// Who wrote what they have now; a key that another device has dropped has nobody.
+    /// The origins of the entries that these keys now have. Keys that were dropped have none.
     public var origins: Set<Origin>
 }
 
 extension Store {
-    /// Whether it takes part in the account's sync and was not forgotten.
+    /// Whether the store is synced: an app's store that takes part in the account's sync and was not forgotten.
     public var isReplicated: Bool { isSynchronized && !isForgotten && !isLayer }
 }
 
@@ -21,7 +21,7 @@ extension Store: Joinable {
     /// The dots that the shared state has taken in.
     public var vector: VersionVector { shared.vector }
 
-    /// The keys that have an entry in the shared state, tombstones and hidden ones among them.
+    /// The keys that have an entry in the shared state, including tombstones and hidden entries.
     public var keys: [Key] {
         shared.records.filter { !$0.value.isDropped }.map(\.key)
     }
@@ -35,7 +35,7 @@ extension Store: Joinable {
     /// The entry under a key.
     public func entry(for key: Key) -> Entry? { shared.records[key]?.entry }
 
-    /// Whether the entry under a key is a write made here before the account's values arrived.
+    /// Whether this device wrote the entry under a key before the account's values arrived.
     public func isProvisionalHere(_ key: Key) -> Bool {
         guard let record = shared.records[key] else { return false }
         return record.stamp.isProvisional && record.cause.isOwn && !record.isDropped
@@ -43,9 +43,9 @@ extension Store: Joinable {
 }
 
 extension Store {
-    /// Carries out what a join decided, to be committed with ``UserDatabase/commit()``.
-    /// - Parameter cause: `.joined`, or `.downloaded` for the account's first complete download, after which
-    ///   writes are ordinary and the values of the account before are not shown any more.
+    /// Stages what a join decided, to be committed with ``UserDatabase/commit()``.
+    /// - Parameter cause: `.joined`, or `.downloaded` for the account's first complete download, after which writes are
+    ///   ordinary and the previous account's values are no longer shown.
     public func stage(_ plan: JoinPlan, cause: Cause) -> VisibleChange {
         let contents = plan.taken.map { key, entry in
             (key, entry, Record.Content(encoded: entry.value, key: key, limits: limits))
@@ -80,7 +80,7 @@ extension Store {
         return value(for: key) != nil
     }
 
-    /// A key whose visible value stays keeps the generation in which it changed last.
+    /// The store's generation if the key's visible value changes; otherwise the generation in which it last changed.
     private func generationOf(_ key: Key, _ changed: Set<Key>) -> UInt64 {
         changed.contains(key) ? generation : shared.records[key]?.generation ?? 0
     }
@@ -97,7 +97,7 @@ extension Store {
         shared.vector.formUnion(vector)
         let news = vector.subtracting(old).dots
         if news.isEmpty { return }
-        // A change like any other: what was published is not all that is here any more.
+        // The version vector alone needs a sequence too, because what was published is no longer everything.
         if isAlone { shared.sequence += 1 }
         let sequence = isAlone ? shared.sequence : nil
         database.enqueue(replica: shared, in: self) { db in
@@ -106,7 +106,7 @@ extension Store {
         }
     }
 
-    /// Has it known after a restart as well that the account's values have not arrived.
+    /// Records in the database that the account's values have not arrived, so that this is known after a restart too.
     public func noteWaiting() throws(EngineError) {
         if shared.isStored { return }
         database.willStage(self)
@@ -122,14 +122,14 @@ extension Store {
         }
         guard previous != nil else { return }
         previous = nil
-        // The keys that are gone with the backdrop have no row that would tell of it.
+        // Keys that disappear with the previous account's values have no row that records it.
         knownFrom = generation
         database.enqueueGeneration(of: self)
     }
 }
 
 extension Database {
-    /// Raises what a replica has taken in of a dot's origin.
+    /// Raises the greatest n that a replica has taken in of a dot's origin.
     func saveVector(of replica: Int64, _ dot: Dot) throws {
         try run(
             sql: """
@@ -139,7 +139,7 @@ extension Database {
             arguments: [replica, Int64(bitPattern: dot.origin.bits), Int64(bitPattern: dot.n)])
     }
 
-    /// Sets the least generation of a store, and from which on its changes are known.
+    /// Sets a store's least generation, and the generation from which its changes are known.
     func saveGeneration(_ generation: UInt64, knownFrom: UInt64, of store: Int64) throws {
         try run(
             sql: "UPDATE store SET generation = ?, known_from = ? WHERE id = ?",

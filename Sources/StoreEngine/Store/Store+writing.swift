@@ -4,15 +4,15 @@ public import PropertyList
 internal import Replication
 
 extension Store {
-    /// Sets and removes keys as one change, to be committed with ``UserDatabase/commit()``.
+    /// Stages setting and removing keys as one change, to be committed with ``UserDatabase/commit()``.
     ///
-    /// What is there already, type included, is no change; a call that changes nothing takes no generation.
+    /// Setting a key to its present value (type included) is no change. A call without changes takes no generation.
     /// - Parameters:
-    ///   - values: keys to set; none of them twice or among those to remove.
-    ///   - removed: keys to remove; absent ones do nothing.
-    ///   - expected: if given, the generation that the store must be at.
-    /// - Returns: the keys whose visible value is another one.
-    /// - Throws: `EngineError.key`, `.value`, `.quota` or `.conflict`; nothing has been staged then.
+    ///   - values: the keys to set. None may occur twice, or be in `removed`.
+    ///   - removed: the keys to remove; absent ones are ignored.
+    ///   - expected: the generation that the store must be at, if given.
+    /// - Returns: the keys whose visible value has changed.
+    /// - Throws: `EngineError.key`, `.value`, `.quota` or `.conflict`; then nothing has been staged.
     @discardableResult
     public func stage(
         setting values: [(Key, Value)], removing removed: [Key], ifGeneration expected: UInt64? = nil
@@ -39,7 +39,7 @@ extension Store {
         return writes.map(\.key)
     }
 
-    /// Checks the rules of one record, but for the size, which is a quota.
+    /// Checks the rules for one key and its value, and returns the value's size. Too large a value is a quota error.
     func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
         if let violation = key.violation(limit: limits.keyLength) { throw .key(violation) }
         do { return try value.validate(limits) } catch {
@@ -49,7 +49,7 @@ extension Store {
         }
     }
 
-    /// A change of a key, with the record that it replaces: to look for that costs as much as all the rest of it.
+    /// A change of a key, with the record that it replaces, because looking that up costs as much as all the rest.
     private struct Write {
         let key: Key
         let isLocal: Bool
@@ -61,13 +61,13 @@ extension Store {
         }
     }
 
-    /// The removal of a key.
+    /// Makes the removal of a key.
     private func write(_ key: Key) -> Write {
         let isLocal = localKeys.contains(key)
         return Write(key: key, isLocal: isLocal, old: (isLocal ? overlay : shared).records[key])
     }
 
-    /// What ``value(for:)`` has for the key of a write that is not staged yet.
+    /// Returns what ``value(for:)`` has for the key of a write that is not staged yet.
     private func visibleValue(before write: Write) -> Value? {
         if let old = write.old { return old.value }
         return write.isLocal ? nil : previous?.records[write.key]?.value
@@ -83,9 +83,9 @@ extension Store {
             generation: generation, cause: .written, time: time)
     }
 
-    /// Moves values of the overlay whose keys are not local any more into the shared state.
+    /// Moves values of the overlay whose keys are no longer local into the shared state.
     ///
-    /// What the shared state has an entry for only leaves the overlay, where it becomes history.
+    /// If the shared state already has an entry, the value only leaves the overlay, and becomes history there.
     func stageReleased() {
         let released = overlay.records.compactMap { key, record in
             record.value.flatMap { localKeys.contains(key) ? nil : (key, $0, record.size) }
@@ -103,8 +103,8 @@ extension Store {
         }
     }
 
-    /// Puts a record into a replica in memory, and its row into the queue of the database.
-    /// - Parameter n: the n of the dot; `nil` for a write of this device, whose n is the row's sequence.
+    /// Changes a record of a replica in memory, and queues its row for the database.
+    /// - Parameter n: the dot's n; `nil` for a write of this device, whose n is the row's sequence.
     func append(
         _ key: Key, to replica: Replica, stamp: Stamp, n: UInt64?, content: Record.Content, generation: UInt64,
         cause: Cause, time: UInt64
@@ -139,8 +139,7 @@ extension Store {
 
     // MARK: Limits
 
-    /// Refuses writes after which the shared or the device's own part would break a limit that it does not
-    /// break already, or break one further.
+    /// Refuses writes that would make the shared or the device-local part exceed a limit, or exceed it further.
     private func checkLimits(_ writes: [Write]) throws(EngineError) {
         try checkLimits(writes, ofLocal: false, shared.usage)
         try checkLimits(writes, ofLocal: true, overlay.usage)
@@ -171,7 +170,7 @@ extension Store {
 
 // MARK: - Taking back
 
-/// What a store was before the writes that are staged.
+/// A store's state before the staged writes.
 struct Undo {
     let generation: UInt64
     let knownFrom: UInt64
@@ -187,7 +186,7 @@ struct Undo {
     }
 }
 
-/// The parts of a replica that are small.
+/// The small parts of a replica's state. Its records are undone one by one.
 struct ReplicaUndo {
     private let replica: Replica
     private let sequence: UInt64
@@ -215,7 +214,7 @@ struct ReplicaUndo {
 }
 
 extension Store {
-    /// Takes the staged writes back.
+    /// Reverts the staged writes.
     func takeBack() {
         guard let undo else { return }
         self.undo = nil

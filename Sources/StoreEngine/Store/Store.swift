@@ -2,9 +2,9 @@
 
 // One app's store of one user, in memory.
 //
-// Reads are answered from here. A write is staged: it changes the memory and queues its row, and the database's
-// `commit()` writes what is queued in one transaction, or takes it all back. Whoever stages commits before
-// anybody reads, so nobody sees a write that could still be lost.
+// Memory answers all reads. A staged write changes memory and queues a row. The database's `commit()` then writes the
+// queued rows in one transaction, or reverts the changes. Code that stages writes commits them before anything is read,
+// so that no reader sees a write that could still be lost.
 //
 // Not Sendable: a store, its database and their owner share one isolation.
 
@@ -17,31 +17,31 @@ public final class Store {
     /// The identifier that the app's manifest declares.
     public let identifier: String
     let database: UserDatabase
-    /// What it may hold.
+    /// The limits of what the store may hold.
     public let limits: Limits
     /// Keys that never leave the device.
     public private(set) var localKeys: LocalKeys
 
     var id: Int64
-    /// Whether the database has something of the store.
+    /// Whether the store has a row in the database.
     public internal(set) var isStored: Bool
-    /// The user removed it from this device, and nobody has opened it since.
+    /// Whether the user has removed the store from this device, and no app has opened it since.
     public internal(set) var isForgotten: Bool
-    /// The store takes part in the account's sync; otherwise it stays as it is on this device.
+    /// Whether the store takes part in the account's sync. Otherwise it stays as it is on this device.
     public internal(set) var isSynchronized: Bool
-    /// Counts visible changes: one step for each writing call and for each remote change that is applied.
+    /// Grows by one with each writing call, and each remote change, that alters visible values.
     public internal(set) var generation: UInt64
-    /// From here on every visible change is known.
+    /// The generation since which every visible change is known.
     var knownFrom: UInt64
 
-    /// What is joined with the other devices of the current account.
+    /// The state that is joined with the other devices of the current account.
     var shared: Replica
-    /// What stays on the device, beside it.
+    /// The values that never leave the device.
     var overlay: Replica
-    /// The values of the account before, shown until those of the current one have arrived.
+    /// The previous account's values, shown until those of the current one have arrived.
     var previous: Replica?
 
-    /// What has to be put back if the staged writes can't be committed.
+    /// The state to restore if the staged writes can't be committed.
     var undo: Undo?
 
     init(_ identifier: String, in database: UserDatabase, localKeys: LocalKeys, db: Database) throws {
@@ -70,14 +70,14 @@ public final class Store {
 
     // MARK: Reading
 
-    /// The value under a key; `nil` when there is none to show.
+    /// Returns the value under a key; `nil` if the key has no visible value.
     public func value(for key: Key) -> Value? {
         if localKeys.contains(key) { return overlay.records[key]?.value }
         if let record = shared.records[key] { return record.value }
         return previous?.records[key]?.value
     }
 
-    /// The keys and values that are visible, in no order.
+    /// Calls `body` with each visible key and value, in no order.
     public func forEachValue(_ body: (Key, Value) throws -> Void) rethrows {
         for (key, record) in shared.records {
             if let value = record.value, !localKeys.contains(key) { try body(key, value) }
@@ -90,20 +90,20 @@ public final class Store {
         }
     }
 
-    /// Every visible key with its value.
+    /// The visible keys and values.
     public var values: [Key: Value] {
         var values: [Key: Value] = [:]
         forEachValue { values[$0] = $1 }
         return values
     }
 
-    /// Whether `changes(since:)` can tell exactly what changed since a generation.
+    /// Returns whether `changes(since:)` can tell exactly what changed since a generation.
     public func knowsChanges(since generation: UInt64) -> Bool {
         generation != 0 && generation >= knownFrom && generation <= self.generation
     }
 
-    /// The keys whose visible value changed after a generation that is known, with their values; `nil` where
-    /// there is none any more.
+    /// Returns the keys whose visible value changed after a generation that is known, with their values; `nil` for a
+    /// key that no longer has one.
     public func changes(since generation: UInt64) -> [Key: Value?] {
         var changes: [Key: Value?] = [:]
         for (key, record) in shared.records where record.generation > generation && !localKeys.contains(key) {
@@ -115,16 +115,16 @@ public final class Store {
         return changes
     }
 
-    /// What counts against the limits: the state that devices share, without keys that stay here; of a layer what it has.
+    /// What counts against the limits: the shared state without device-local keys. For a layer, its own values.
     public var usage: Usage { isLayer ? overlay.usage : shared.usage }
 
-    /// How many keys have a change that the remote does not have.
+    /// The number of keys with a pending change.
     public var pendingChanges: Int { shared.pendingKeys }
 
     /// Whether the account's values have arrived; false without an account.
     public var isDownloaded: Bool { shared.isDownloaded && database.account.id != Account.none }
 
-    /// A copy of the shared state that can be handed to another thread; made without copying the values.
+    /// Makes a copy of the shared state that another thread may use, without copying the values.
     public func snapshot() -> StoreSnapshot {
         let (records, vector) = (shared.records, shared.vector)
         return StoreSnapshot(identifier: identifier, sequence: shared.sequence) {
@@ -134,11 +134,11 @@ public final class Store {
 
     // MARK: Changing what is local
 
-    /// Takes on the local keys of a manifest that changed, and commits what follows from it.
+    /// Replaces the local keys after a manifest has changed, and commits the resulting changes.
     ///
-    /// The values of keys that are not local any more go into the shared state: see ``releaseLocalValues()``.
-    /// So it is for what a manifest says, not for the lack of one.
-    /// - Returns: the keys whose visible value is another one now.
+    /// Values of keys that are no longer local move into the shared state: see ``releaseLocalValues()``. So call this
+    /// only for what a manifest says, and not when a manifest is missing.
+    /// - Returns: the keys whose visible value has changed.
     public func replaceLocalKeys(_ localKeys: LocalKeys) throws(EngineError) -> [Key] {
         if localKeys == self.localKeys { return [] }
         let former = self.localKeys
@@ -150,17 +150,17 @@ public final class Store {
         }
     }
 
-    /// Moves the values of keys that are not local any more into the shared state, and commits that.
+    /// Moves the values of keys that are no longer local into the shared state, and commits that.
     ///
-    /// They are ordinary writes there. Where the shared state has an entry already, the entry stays, and the
-    /// local value is in the key's history.
-    /// - Returns: the keys whose visible value is another one now.
+    /// They are ordinary writes there. If the shared state already has an entry, that entry stays, and the local value
+    /// becomes part of the key's history.
+    /// - Returns: the keys whose visible value has changed.
     public func releaseLocalValues() throws(EngineError) -> [Key] {
         if overlay.records.allSatisfy({ $0.value.value == nil || localKeys.contains($0.key) }) { return [] }
         return try renewView(since: values)
     }
 
-    /// Gives the store a generation from which alone changes are known, after the view became another one.
+    /// Commits the released values, and makes the present generation the first from which changes are known.
     /// - Returns: the keys whose visible value differs from what it was before.
     private func renewView(since before: [Key: Value]) throws(EngineError) -> [Key] {
         try database.commit()
@@ -169,7 +169,7 @@ public final class Store {
         stageReleased()
         let after = values
         let changed = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
-        // A reader at the present generation has missed nothing where nothing changed.
+        // If nothing changed, a reader at the present generation has missed nothing.
         if !changed.isEmpty { generation += 1 }
         knownFrom = generation
         database.enqueueGeneration(of: self)
@@ -181,16 +181,16 @@ public final class Store {
 // MARK: - Beyond the limits
 
 extension Store {
-    /// What one store may grow to by joining: beyond that it is not joined further.
+    /// The largest state that joins may produce. A store that would become larger is not joined.
     private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20, origins: 65536)
 
-    /// Whether the values of the account before are shown, as those of the current one have not arrived.
+    /// Whether the previous account's values are shown, because those of the current one have not arrived.
     public var hasPreviousValues: Bool { previous != nil }
 
-    /// Whether joining made the store larger than its limits allow; it may shrink, and not grow.
+    /// Whether joins made the store exceed its limits. It may shrink then, but not grow.
     public var isOverQuota: Bool { usage.keys > limits.keys || usage.bytes > limits.totalBytes }
 
-    /// The keys that do not fit when all entries are added up by stamp, oldest first; the same on every device.
+    /// The keys that don't fit when values are added up by stamp, oldest first. Sorted, and the same on every device.
     public var overflow: [Key] {
         var sum = Usage()
         let values = shared.records.filter { $0.value.value != nil }
@@ -203,7 +203,7 @@ extension Store {
         }.map(\.key).sorted()
     }
 
-    /// Whether the store may become what a join makes of it.
+    /// Returns whether the state that a plan leads to is within the largest size of a store.
     public func canHold(_ plan: JoinPlan) -> Bool {
         if plan.vector.dots.count > max(Self.largestState.origins, vector.dots.count) { return false }
         if plan.taken.isEmpty { return true }

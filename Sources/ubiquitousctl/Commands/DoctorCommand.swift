@@ -82,7 +82,7 @@ struct DoctorCommand: ServiceCommand {
             Finding(
                 "account",
                 state.state + (state.lastError.map { ": \(Failure($0))" } ?? "")
-                    + (state.isPausedByPerson ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
+                    + (state.isPausedByUser ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
                 isPassed: state.lastError == nil),
             &findings)
         found(device(state), &findings)
@@ -186,7 +186,7 @@ struct DoctorCommand: ServiceCommand {
 
     private func finish(_ findings: [Finding], _ outcome: Outcome) throws {
         if json { Output.print(json: .array(findings.map(\.json))) }
-        if !findings.allSatisfy(\.isPassed) { throw Ending(outcome: outcome) }
+        if !findings.allSatisfy(\.isPassed) { throw ReportedFailure(outcome: outcome) }
     }
 }
 

@@ -36,7 +36,7 @@ enum DefaultsCompletion {
         let name = ["-g", "-globalDomain"].contains(domain) ? DefaultsWords.globalDomain : Text(domain)
         return CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
             let connection = try await options.connect()
-            let place = LayerPlace(name, isHost: isHost, uid: try options.uid())
+            let place = LayerAddress(name, isHost: isHost, uid: try options.uid())
             return try await connection.snapshot(place).values.keys.sorted().map(\.string)
                 .filter(CompletionQuestion.isPlain)
         }

@@ -10,7 +10,7 @@ extension AccountObject {
         do {
             return try await body()
         } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
-            guard let state = try? await properties(), state.isPausedByPerson else { throw error }
+            guard let state = try? await properties(), state.isPausedByUser else { throw error }
             throw Failure(
                 .unreachable, "Sync is paused on this device.",
                 advice: "\"ubiquitousctl account resume\" ends the pause.")
@@ -20,5 +20,5 @@ extension AccountObject {
 
 extension AccountDescription {
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
-    var isPausedByPerson: Bool { state == "paused" && lastError == nil }
+    var isPausedByUser: Bool { state == "paused" && lastError == nil }
 }

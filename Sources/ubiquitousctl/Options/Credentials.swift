@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import PlaceAddress
+internal import RemoteAddress
 internal import SDBus
 internal import UbiquitousStore
 
@@ -32,7 +32,7 @@ struct Credentials: ParsableArguments {
     }
 
     /// Whether any are given. If so, signing in again renews the account's credentials.
-    var areGiven: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
+    var hasAny: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
 
     /// Returns the options for signing in, and asks for a missing password.
     @BusActor
@@ -66,7 +66,7 @@ struct Credentials: ParsableArguments {
                     "\(url)" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.
                     """))
         }
-        let authority = PlaceAddress.authority(of: url)
+        let authority = RemoteAddress.authority(of: url)
         if let at = authority.lastIndex(of: "@"), authority[..<at].contains(":") {
             throw ValidationError(
                 localized(
@@ -75,7 +75,7 @@ struct Credentials: ParsableArguments {
                     --login and --password-file.
                     """))
         }
-        let written = PlaceAddress.scheme(of: url)
+        let written = RemoteAddress.scheme(of: url)
         if let scheme = webSchemes[written] {
             let address = scheme + url.dropFirst(written.count)
             throw ValidationError(

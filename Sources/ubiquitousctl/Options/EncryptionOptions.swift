@@ -29,7 +29,7 @@ struct EncryptionOptions: ParsableArguments {
     }
 
     /// Whether any of these options is given.
-    var areGiven: Bool { encrypt != nil || phraseFile != nil || rejectOthers }
+    var hasAny: Bool { encrypt != nil || phraseFile != nil || rejectOthers }
 
     /// Signs in, and asks the user for what is missing.
     /// - Parameters:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import PlaceAddress
+internal import RemoteAddress
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -50,11 +50,11 @@ struct JoiningOptions: ParsableArguments {
                 advice: "\"ubiquitousctl account encrypt\" encrypts it.")
         }
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
-        if isThere, isNamed, !credentials.areGiven, !encryption.areGiven, account.state != "auth-failed" {
+        if isThere, isNamed, !credentials.hasAny, !encryption.hasAny, account.state != "auth-failed" {
             return options.change.report(nil)
         }
         // Warn before asking for a password.
-        if let warning = PlaceAddress.warning(of: url) { Output.remark(Sentence(verbatim: warning)) }
+        if let warning = RemoteAddress.warning(of: url) { Output.remark(Sentence(verbatim: warning)) }
         var request = try await credentials.options(for: url)
         request.deviceName = deviceName
         request.createsAccount = !noCreate

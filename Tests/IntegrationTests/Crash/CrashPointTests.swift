@@ -83,7 +83,7 @@ struct CrashPointTests {
         let values = try await workload.store(workload.laptop).everything()
         let lost = workload.keys.filter { !$1.allows(values[Text($0)]) }.keys.sorted()
         #expect(lost.isEmpty, moment)
-        try await goOn(workload, workload.laptop, &ledger, moment)
+        try await continueWork(workload, workload.laptop, &ledger, moment)
     }
 
     private func cutPower(
@@ -110,11 +110,11 @@ struct CrashPointTests {
         let values = try await workload.store(laptop).everything()
         let lost = workload.keys.filter { !$1.allows(values[Text($0)], afterPowerCutAt: count) }.keys.sorted()
         #expect(lost.isEmpty, moment)
-        try await goOn(workload, laptop, &ledger, moment)
+        try await continueWork(workload, laptop, &ledger, moment)
     }
 
     /// Writes and synchronises, and compares what the folder holds with what the device shows.
-    private func goOn(
+    private func continueWork(
         _ workload: CrashWorkload, _ laptop: Device, _ ledger: inout DotLedger, _ moment: Comment
     ) async throws {
         let (store, account) = (try workload.store(laptop), try workload.account(laptop))

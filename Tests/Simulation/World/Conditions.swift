@@ -9,7 +9,7 @@ public struct Conditions: Sendable {
     /// The most operations in one transaction of a publication, and the most transactions that the account's row names.
     var mostOperations = 120
     var mostTokens = 128
-    var tellsOfChanges = false
+    var givesHints = false
     var hasSubscribers = true
     var devices = 2
     var places = 1
@@ -44,7 +44,7 @@ public struct Conditions: Sendable {
     /// with a device, or with what was forgotten, before both clones have heard of each other: docs/decisions/0015.
     init(_ chance: inout Chance) {
         isFolder = chance.happens(0.4)
-        tellsOfChanges = chance.happens(0.4)
+        givesHints = chance.happens(0.4)
         hasSubscribers = chance.happens(0.7)
         devices = chance.one(of: [2, 2, 3, 3, 4])
         stores = chance.one(of: [1, 1, 2])
@@ -67,7 +67,7 @@ public struct Conditions: Sendable {
 
     /// Puts the accounts into clusters.
     mutating func moveToClusters(_ chance: inout Chance) {
-        (isCluster, isFolder, tellsOfChanges) = (true, false, true)
+        (isCluster, isFolder, givesHints) = (true, false, true)
         hazards.insert(.unplugged)
         mostOperations = chance.one(of: [4, 6, 12, 120])
         mostTokens = chance.one(of: [3, 10, 30, 128])

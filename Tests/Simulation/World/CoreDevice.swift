@@ -61,7 +61,7 @@ final class CoreDevice: SimulatedDevice {
         process?.begin()
     }
 
-    func stop(_ ending: Ending) {
+    func stop(_ ending: StopKind) {
         process?.end()
         process = nil
         switch ending {
@@ -205,7 +205,7 @@ final class CoreDevice: SimulatedDevice {
         case .head(let head): "\(head.identity.sequence), " + head.parts.map(\.summary).joined(separator: "; ")
         }
     }
-    static var looksUntilNoticed: UInt64 { 4 }
+    static var pollsUntilNoticed: UInt64 { 4 }
     static var junk: [(String, CoreBlob)] { [("h/0123456789abcdef", .torn), ("s/0", .torn), ("h/desktop.ini", .torn)] }
 }
 

@@ -77,7 +77,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     var traits: BackendTraits {
         BackendTraits(
-            coalescing: .seconds(1), tellsOfChanges: world.conditions.tellsOfChanges,
+            coalescing: .seconds(1), givesHints: world.conditions.givesHints,
             replicatesSeparately: world.conditions.isFolder)
     }
 
@@ -119,13 +119,13 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     /// Runs the cycle that has begun.
     func startCycle() { carryOut(.pull) }
 
-    private func goOn(after event: SyncCycle.Event) { carryOut(cycle.next(after: event, facts)) }
+    private func advance(after event: SyncCycle.Event) { carryOut(cycle.next(after: event, facts)) }
 
     private func carryOut(_ action: SyncCycle.Action) {
         switch action {
         case .pull: beginPull()
-        case .leaveOrigin: goOn(after: leave([origin]) ? .done : .interrupted)
-        case .read(let store): goOn(after: .joined(take(read(store), of: store)))
+        case .leaveOrigin: advance(after: leave([origin]) ? .done : .interrupted)
+        case .read(let store): advance(after: .joined(take(read(store), of: store)))
         case .endPull(let joined): endPull(joined)
         case .keep(let isRead, _): keep(isRead: isRead)
         case .beginPush: beginPush()
@@ -133,12 +133,12 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             timeline.after(5 * millisecond) { [self] in
                 guard client.isAlive else { return }
                 device.synced = device.disk
-                goOn(after: .done)
+                advance(after: .done)
             }
         case .endPush: endPush()
         case .markPublished: markPublished()
         case .collectGarbage: collectGarbage()
-        case .upload: goOn(after: .done)
+        case .upload: advance(after: .done)
         case .rest: rest()
         }
     }
@@ -242,7 +242,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private func beginPull() {
         place?.getAll(below: "h/", unless: cycle.needsRepublication ? nil : lookedAt, client) { [self] in
             guard let (heads, revision) = proceed($0) else { return }
-            guard let heads else { return goOn(after: .unchanged) }
+            guard let heads else { return advance(after: .unchanged) }
             (lookedAt, pull) = (nil, Pull())
             pull.revision = revision
             note(heads)
@@ -304,7 +304,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         if own.readsAnew { (joinedHeads, joinedStates, passedOver) = ([], [:], [:]) }
         pull.news = HeadNews(
             pull.seen, known: known, joined: joinedStates, passedOver: passedOver)
-        goOn(
+        advance(
             after: .pulled(
                 publication, stores: pull.news.stores, beginsAnew: !device.disk.current.isDownloaded))
     }
@@ -350,7 +350,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         own.noteJoined()
         pull.joined = result.heads.subtracting(result.headsWithGaps)
         garbage.note(pull.seen, time: time)
-        sweep { [self] in goOn(after: .ended(isComplete: result.isComplete)) }
+        sweep { [self] in advance(after: .ended(isComplete: result.isComplete)) }
     }
 
     private func keep(isRead: Bool) {
@@ -359,7 +359,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         device.disk.current.heads = pull.joined
         device.disk.current.own = own.published ?? device.disk.current.own
         device.disk.current.observations = garbage.observations
-        goOn(after: .done)
+        advance(after: .done)
     }
 
     // MARK: Upload
@@ -378,7 +378,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             head: CoreHead(origin: origin, sequence: sequence, parts: parts),
             segments: segments.sorted { $0.name < $1.name }, marks: device.disk.current.replicas.map(\.sequence),
             retired: OwnHeads.retired(device.disk.formerOrigins, present: Set(pull.names.map(String.init)), as: origin))
-        goOn(after: .began(stores: []))
+        advance(after: .began(stores: []))
     }
 
     /// Cuts a store into segments and a tail. An existing cut stays if it is good enough.
@@ -405,7 +405,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     }
 
     private func endPush() {
-        guard let push, push.head.origin == origin else { return goOn(after: .interrupted) }
+        guard let push, push.head.origin == origin else { return advance(after: .interrupted) }
         let end = { [self] in sweep { [self] in retire(push.retired[...]) } }
         if Rule.segmentsFirst.isOn { return put(push.segments[...]) { [self] in put(push.head, then: end) } }
         put(push.head) { [self] in put(push.segments[...], then: end) }
@@ -426,7 +426,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func put(_ head: CoreHead, then next: @escaping () -> Void) {
         for (store, part) in head.parts.enumerated() { checkOnDisk(part.vector, store) }
-        guard head.origin == origin else { return goOn(after: .interrupted) }
+        guard head.origin == origin else { return advance(after: .interrupted) }
         own.noteWriting(head.digest)
         place?.put(device.disk.headName, .head(head), client) { [self] in
             guard proceed($0) != nil else { return }
@@ -442,14 +442,14 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             device.disk.current.pushed = max(1, world.now(device))
             for (store, sequence) in push.marks.enumerated() { mark(store, sequence) }
         }
-        goOn(after: .done)
+        advance(after: .done)
     }
 
     /// Removes the heads of origins that this device no longer uses. A failure does not fail the cycle.
     private func retire(_ origins: ArraySlice<Origin>) {
-        guard let origin = origins.first else { return goOn(after: .done) }
+        guard let origin = origins.first else { return advance(after: .done) }
         remove(CoreHead.name(of: origin), if: { [self] in mayRetire($0, origin) }) { [self] in
-            guard let isRemoved = $0 else { return goOn(after: .done) }
+            guard let isRemoved = $0 else { return advance(after: .done) }
             if isRemoved { garbage.forget(origin.description) }
             retire(origins.dropFirst())
         }
@@ -508,11 +508,11 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         device.disk.current.collected = world.now(device)
         place?.getAll(below: "h/", client) { [self] in
             guard client.isAlive else { return }
-            guard case .success((let found?, _)) = $0 else { return goOn(after: .done) }
+            guard case .success((let found?, _)) = $0 else { return advance(after: .done) }
             note(found)
             place?.list("s", client) { [self] in
                 guard client.isAlive else { return }
-                guard case .success(let names) = $0 else { return goOn(after: .done) }
+                guard case .success(let names) = $0 else { return advance(after: .done) }
                 remove(going(of: names.compactMap { CoreSegment.name(of: $0.name) }))
             }
         }
@@ -530,7 +530,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func remove(_ going: GarbageMemory.Going) {
         removeHeads(going.heads[...]) { [self] in
-            removeSegments(going.segments[...]) { [self] in sweep { [self] in goOn(after: .done) } }
+            removeSegments(going.segments[...]) { [self] in sweep { [self] in advance(after: .done) } }
         }
     }
 
@@ -541,7 +541,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             if case .head(let found) = blob { found.digest == head.digest } else { false }
         }
         remove("h/\(head.name)", if: isSame) { [self] in
-            guard let isRemoved = $0 else { return goOn(after: .done) }
+            guard let isRemoved = $0 else { return advance(after: .done) }
             if isRemoved { garbage.forget(head.name) }
             removeHeads(heads.dropFirst(), then: next)
         }

@@ -55,7 +55,7 @@ struct Ledger {
     /// How keys are written.
     var names = Names()
     /// Whether writes may have got other origins, because two devices have shared one, or may believe so.
-    var hasMovedOrigins = false
+    var hasSharedOrigins = false
     private var dots: [Place: [Dot: Int64]] = [:]
     private var cells: [Int64: Cell] = [:]
     /// Values that were written without an account, and copied with their device. Both devices may sign in anywhere.
@@ -179,12 +179,12 @@ struct Ledger {
     /// Whether a write's author had seen another write to the same key. A clone may have written under the same dot,
     /// but a write that was seen has a lesser stamp, whatever its origin.
     private func isKnown(_ other: Write, to write: Write) -> Bool {
-        write.known.contains(other.dot) && (!hasMovedOrigins || isLess(other.stamp, write.stamp))
+        write.known.contains(other.dot) && (!hasSharedOrigins || isLess(other.stamp, write.stamp))
     }
 
     /// Whether a stamp loses to another, whatever their origins have become.
     private func isLess(_ a: Stamp, _ b: Stamp) -> Bool {
-        hasMovedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
+        hasSharedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
     }
 
     private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {

@@ -7,7 +7,7 @@ enum Action: Equatable {
     /// Writes a device-local key, and a record that breaks the rules, as another program may publish it.
     case writeLocal(device: Int)
     case syncNow(device: Int)
-    case stop(device: Int, Ending, downtime: UInt64)
+    case stop(device: Int, StopKind, downtime: UInt64)
     case dieWhileWriting(device: Int, writes: Int)
     case setClock(device: Int, beside: Int64)
     case backUp(device: Int)
@@ -48,7 +48,7 @@ extension Action {
 }
 
 /// How a process ends.
-enum Ending: String, CaseIterable {
+enum StopKind: String, CaseIterable {
     /// The process is stopped, and closes everything.
     case restart
     /// The process is killed. Everything that it wrote is kept.
@@ -135,7 +135,7 @@ struct Plan {
             if chance.happens(0.4) {
                 moves.append(Step(gap: chance.time(millisecond, minute), action: .move(device: device + 1)))
             }
-            let ending = chance.happens(0.5) ? Ending.crash : .powerCut
+            let ending = chance.happens(0.5) ? StopKind.crash : .powerCut
             let ends = [
                 Action.dieWhileWriting(device: device, writes: chance.below(12)),
                 .stop(device: device, ending, downtime: chance.time(second, hour)),

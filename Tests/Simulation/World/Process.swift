@@ -22,7 +22,7 @@ final class Process: @unchecked Sendable {
     private var lastName: (account: String, origin: Origin)?
     private var arming = 0
     /// Whether a step of a move is under way.
-    var isGoingOver = false
+    var isAdoptingKey = false
 
     init(_ device: WholeDevice) throws {
         self.device = device
@@ -91,12 +91,12 @@ final class Process: @unchecked Sendable {
         guard let account = device.account, account.isSignedIn else { return }
         do {
             let former = database.account.identifier
-            let isGoingOver = former != account.identifier && account.formerly.contains(former)
-            if former != account.identifier, !isGoingOver {
+            let isAdoptingKey = former != account.identifier && account.formerly.contains(former)
+            if former != account.identifier, !isAdoptingKey {
                 _ = try database.enter(account: account.identifier, bringingValues: false)
             }
             let backend = try backend(of: world.places[account.place])
-            if isGoingOver { return device.goOn(with: backend, of: account, in: self) }
+            if isAdoptingKey { return device.continueSync(with: backend, of: account, in: self) }
             sync.resume(with: backend, isPaused: account.isPaused, onlyReads: account.next != nil)
         } catch {
             world.report("going on with the account: \(error)")
@@ -121,7 +121,7 @@ final class Process: @unchecked Sendable {
                 for: client, world.conditions, database.environment, world.executor.serial,
                 key: world.keys.isEmpty ? nil : world.keys[place.number])
         }
-        let storage = SimulatedStorage(place, client, tellsOfChanges: world.conditions.tellsOfChanges)
+        let storage = SimulatedStorage(place, client, givesHints: world.conditions.givesHints)
         if world.movesToKeys {
             let protection = protection ?? device.movingProtection(at: place.number)
             storage.onWrite = { [unowned self] in
@@ -202,7 +202,7 @@ final class Process: @unchecked Sendable {
             guard let self, armed == arming, client.isAlive else { return }
             world.executor.start {
                 await self.sync.runDueCycles()
-                if self.world.movesToKeys { await self.device.goOnMoving() }
+                if self.world.movesToKeys { await self.device.continueMove() }
             }
         }
     }
@@ -221,7 +221,7 @@ final class Process: @unchecked Sendable {
         }
         // The user deals with the problem after a while.
         if sync.isReset || sync.needsKey, world.resolvesByItself {
-            world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.takeUp() }
+            world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.continueSync() }
         }
     }
 

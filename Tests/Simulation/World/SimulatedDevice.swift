@@ -28,7 +28,7 @@ protocol SimulatedDevice: AnyObject {
     var clock: Int64 { get set }
 
     func start()
-    func stop(_ ending: Ending)
+    func stop(_ ending: StopKind)
     /// Lets the process die instead of a write to a remote, after so many other writes; `nil` lets it live.
     func dieAfter(writes: Int?)
     /// Sets or removes a key, and reports an accepted write to the world.
@@ -87,7 +87,7 @@ protocol SimulatedDevice: AnyObject {
     /// A short description of an object.
     static func summary(of blob: Blob) -> String
     /// How many polls it may take to notice that a remote has lost something.
-    static var looksUntilNoticed: UInt64 { get }
+    static var pollsUntilNoticed: UInt64 { get }
     /// Foreign objects that may be in a remote.
     static var junk: [(String, Blob)] { get }
 }

@@ -14,11 +14,11 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
     /// Called with everything that leaves the device.
     var onWrite: (_ name: String, _ bytes: [UInt8]) -> Void = { _, _ in }
 
-    init(_ place: Place<[UInt8]>, _ client: Client, tellsOfChanges: Bool) {
+    init(_ place: Place<[UInt8]>, _ client: Client, givesHints: Bool) {
         self.place = place
         self.client = client
         traits = BackendTraits(
-            coalescing: .seconds(1), tellsOfChanges: tellsOfChanges, replicatesSeparately: place.kind == .folder)
+            coalescing: .seconds(1), givesHints: givesHints, replicatesSeparately: place.kind == .folder)
     }
 
     private func wait<T>(_ ask: (@escaping Place<[UInt8]>.Reply<T>) -> Void) async throws(RemoteError) -> T {
@@ -32,7 +32,7 @@ final class SimulatedStorage: BlobStorage, @unchecked Sendable {
         return try result.get()
     }
 
-    func check(makingPlace makesPlace: Bool) async throws(RemoteError) -> [String] {
+    func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         try await wait { place.check(client, then: $0) }
         return []
     }

@@ -187,7 +187,7 @@ final class Stage {
         case ("reboots", 1): stop(device, .reboot)
         case ("resolves", 1): device.resolve()
         case _ where words == ["loses", "its", "key"]: device.loseKey()
-        case _ where words == ["enters", "the", "words"]: device.takeUp()
+        case _ where words == ["enters", "the", "words"]: device.continueSync()
         case _ where words == ["moves", "to", "a", "key"]: device.moveToKey()
         case ("saves", 1): device.backUp()
         case ("restores", 1): try restore(device)
@@ -238,7 +238,7 @@ final class Stage {
         }
     }
 
-    private func stop(_ device: WholeDevice, _ ending: Ending) {
+    private func stop(_ device: WholeDevice, _ ending: StopKind) {
         device.stop(ending)
         world.executor.drain()
         device.start()

@@ -37,7 +37,7 @@ extension WholeDevice {
     /// Whether the account is between two forms, as far as its user has to wait for that.
     var isMoving: Bool {
         guard let account else { return false }
-        return account.next != nil || account.key.map { !$0.held.former.areNone && $0.published == nil } == true
+        return account.next != nil || account.key.map { !$0.held.former.isEmpty && $0.published == nil } == true
     }
 
     /// What the device knows of the encryption of a remote's account, where accounts move.
@@ -66,7 +66,7 @@ extension WholeDevice {
         world.executor.start { [self] in
             try? await process.sync.syncNow()
             guard self.process === process, process.sync.hasReadAll, !process.sync.hasUnread, isSignedIn, !isMoving,
-                !process.isGoingOver, !isSigningIn,
+                !process.isAdoptingKey, !isSigningIn,
                 let former = account
             else { return }
             let held = HeldKey(
@@ -86,8 +86,8 @@ extension WholeDevice {
     }
 
     /// Takes the next step of a move, after a cycle.
-    func goOnMoving() async {
-        guard let process, !process.isGoingOver, isSignedIn, let file = account else { return }
+    func continueMove() async {
+        guard let process, !process.isAdoptingKey, isSignedIn, let file = account else { return }
         if file.next != nil, process.sync.hasReadAll { hasKeyOnDisk = true }
         let facts = MoveProgress.Facts(
             time: process.database.environment.time(), needsKey: process.sync.needsKey,
@@ -97,7 +97,7 @@ extension WholeDevice {
         switch MoveProgress.next(movingSince: begun, key: begun == nil ? file.key?.standing : nil, facts) {
         case .wait: break
         case .giveWay: giveWay()
-        case .goOver: await goOver()
+        case .adoptKey: await adoptKey()
         case .confirm:
             account?.key?.published = facts.time
             if let key = file.key?.held.key {
@@ -120,10 +120,10 @@ extension WholeDevice {
         change(onlyReads: false)
     }
 
-    private func goOver() async {
+    private func adoptKey() async {
         guard let process, let file = account, let next = file.next else { return }
-        process.isGoingOver = true
-        defer { process.isGoingOver = false }
+        process.isAdoptingKey = true
+        defer { process.isAdoptingKey = false }
         guard let backend = try? process.backend(of: world.places[file.place], .key(next.held)),
             let remote = try? await backend.open(creatingAccount: false), self.process === process,
             process.sync.hasReadAll || !Rule.joinAgain.isOn, !process.sync.isInCycle, isSignedIn,
@@ -134,8 +134,8 @@ extension WholeDevice {
         }
         world.madeKeys[file.place].append(next.held)
         // If this device has skipped something, none of the former form counts as read.
-        world.goneOver.append(
-            GoingOver(
+        world.keyAdoptions.append(
+            KeyAdoption(
                 place: file.place, from: file.key?.held.key.identifier, next: next.held.key.identifier,
                 begun: process.sync.hasUnread ? 0 : next.begun))
         let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
@@ -153,13 +153,13 @@ extension WholeDevice {
         // As in the service, this resumes a paused sync: a user who enters the words wants it to run.
         (file.identifier, file.key, file.next, file.isPaused) = (remote.identifier, key, nil, false)
         account = file
-        goOn(with: backend, of: file, in: process)
+        continueSync(with: backend, of: file, in: process)
         process.noteAccount()
         process.verify()
     }
 
     /// Makes a database that knows the account by a former name follow the file.
-    func goOn(with backend: any RemoteBackend, of file: AccountFile, in process: Process) {
+    func continueSync(with backend: any RemoteBackend, of file: AccountFile, in process: Process) {
         do {
             try process.sync.signIn(
                 to: backend, asRestored: RemoteAccount(identifier: file.identifier, aliases: file.formerly))
@@ -170,8 +170,8 @@ extension WholeDevice {
 
     private func removeFormerForms() async {
         guard let process, let holding = process.sync.backend as? any KeyHolding else { return }
-        process.isGoingOver = true
-        defer { process.isGoingOver = false }
+        process.isAdoptingKey = true
+        defer { process.isAdoptingKey = false }
         let identifier = account?.identifier
         guard (try? await holding.removeFormerForms()) != nil, account?.identifier == identifier else { return }
         account?.key?.tidied = process.database.environment.time()

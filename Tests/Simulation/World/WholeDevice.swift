@@ -80,7 +80,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         }
     }
 
-    func stop(_ ending: Ending) {
+    func stop(_ ending: StopKind) {
         guard let process else { return }
         self.process = nil
         (isSigningIn, isUnlocking) = (false, false)
@@ -164,7 +164,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func signIn(to place: Place<[UInt8]>) {
         wanted = place.number
-        if isSignedIn, account?.place == wanted { takeUp() } else { trySigningIn() }
+        if isSignedIn, account?.place == wanted { continueSync() } else { trySigningIn() }
     }
 
     private func signInLater() {
@@ -202,7 +202,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     /// Continues after sync has stopped, as a user would: enters the words, signs in again, or declares this device's
     /// state right, for example because the remote was emptied.
-    func takeUp() {
+    func continueSync() {
         hasLostKey = false
         if world.movesToKeys, isSignedIn, let process, process.sync.needsKey { return unlock() }
         if isSignedIn, let process, process.sync.needsKey, let place = account?.place {
@@ -326,7 +326,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     static func tear(_ blob: [UInt8]) -> [UInt8]? { blob.count < 2 ? nil : Array(blob.prefix(blob.count / 2)) }
 
     static func summary(of blob: [UInt8]) -> String { "\(blob.count) bytes" }
-    static var looksUntilNoticed: UInt64 { 21 }
+    static var pollsUntilNoticed: UInt64 { 21 }
 
     static var junk: [(String, [UInt8])] {
         [

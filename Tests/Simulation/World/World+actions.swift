@@ -62,13 +62,13 @@ extension World {
         clockSet[device.number] = timeline.now
     }
 
-    private func stop(_ index: Int, _ ending: Ending, downtime: UInt64) {
+    private func stop(_ index: Int, _ ending: StopKind, downtime: UInt64) {
         guard let device = running(index) else { return }
         stop(device, ending)
         startLater(device, downtime)
     }
 
-    private func stop(_ device: Device, _ ending: Ending) {
+    private func stop(_ device: Device, _ ending: StopKind) {
         let (before, place) = (states(device), device.place)
         device.stop(ending)
         executor.drain()
@@ -81,9 +81,9 @@ extension World {
 
     /// Starts a device's process after a while.
     func startLater(_ device: Device, _ downtime: UInt64) {
-        let start = max(timeline.now + downtime, homecoming)
+        let start = max(timeline.now + downtime, earliestStart)
         timeline.after(start - timeline.now) { [unowned self, unowned device] in
-            if timeline.now < homecoming { return startLater(device, 0) }
+            if timeline.now < earliestStart { return startLater(device, 0) }
             if !isWell, !device.isGone, !device.isRunning { device.start() }
         }
     }
@@ -169,7 +169,7 @@ extension World {
         let travellers = devices.filter { !$0.isGone && $0.isRunning }
         for device in travellers { device.stop(.restart) }
         executor.drain()
-        homecoming = timeline.now + 400 * day
+        earliestStart = timeline.now + 400 * day
         timeline.run(for: 400 * day)
         hasForgotten = true
         for device in travellers where !device.isRunning {

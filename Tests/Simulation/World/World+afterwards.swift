@@ -40,7 +40,7 @@ extension World {
         for index in Set([heads.first, heads.dropFirst(heads.count / 2).first].compactMap(\.self)).sorted() {
             place.leaveCopy(of: index)
         }
-        timeline.run(for: fewLooks)
+        timeline.run(for: fewPolls)
         for (store, before) in states.enumerated() {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
@@ -48,7 +48,7 @@ extension World {
         if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
             report("I10: somebody published though nobody wrote")
         }
-        let anHour = (place.requests - requests) * Int(hour / fewLooks)
+        let anHour = (place.requests - requests) * Int(hour / fewPolls)
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
         if anHour > most { report("I16: \(anHour) requests in an idle hour") }
     }
@@ -95,7 +95,7 @@ extension World {
         let device = addDevice()
         device.start()
         signIn(device, to: place.number)
-        timeline.run(for: fewLooks)
+        timeline.run(for: fewPolls)
         if !device.isSettled { return report("I11: a new device can't read what is there") }
         for store in 0..<conditions.stores where device.values(of: store) != first.values(of: store) {
             report("I11: a new device finds something else in store \(store)")
@@ -119,7 +119,7 @@ extension World {
         timeline.run(for: 100 * millisecond)
         if conditions.hazards.contains(.forget) { _ = writer.forgetTombstones(&chance) }
         // Coalescing, and the longest time between two polls. A folder also needs time to carry files.
-        timeline.run(for: (conditions.tellsOfChanges ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
+        timeline.run(for: (conditions.givesHints ? 16 : 6) * minute + (conditions.isFolder ? minute : 0))
         let wanted = writer.values(of: 0)[0]
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // The loss of a segment or a head may be noticed only now.

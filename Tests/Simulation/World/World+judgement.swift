@@ -49,15 +49,15 @@ extension World {
     /// Whether the account is in blobs in a cluster, as encrypted accounts are.
     private var isInBlobs: Bool { conditions.isCluster && !keys.isEmpty }
     /// A time in which every device polls at least twice, in microseconds.
-    var fewLooks: UInt64 { (conditions.tellsOfChanges ? 33 : 11) * minute }
+    var fewPolls: UInt64 { (conditions.givesHints ? 33 : 11) * minute }
     var present: [Device] { devices.filter { !$0.isGone } }
 
     /// Waits until no device writes to the remote any more.
     private func becomesQuiet(_ place: Place<Device.Blob>) -> Bool {
         // Every twentieth poll notices that a segment is gone, or that a head has changed under the same version.
         let mayLose = hasFaults || hasStuckTags || attacker != nil || movesToKeys
-        let looks = mayLose ? isInBlobs ? WholeDevice.looksUntilNoticed : Device.looksUntilNoticed : 4
-        let rest = looks * (conditions.tellsOfChanges ? 16 : 5) * minute
+        let looks = mayLose ? isInBlobs ? WholeDevice.pollsUntilNoticed : Device.pollsUntilNoticed : 4
+        let rest = looks * (conditions.givesHints ? 16 : 5) * minute
         let start = timeline.now
         // The daily heads make up for what a remote has lost, and for tombstones that only some have forgotten. From
         // them a clone that saw no foreign head learns that others seem to have seen its writes, and leaves its origin.
@@ -86,7 +86,7 @@ extension World {
     private func passDays(_ count: Int) {
         for _ in 0..<count {
             for device in present { device.clock += Int64(28 * hour / millisecond) }
-            timeline.run(for: fewLooks)
+            timeline.run(for: fewPolls)
         }
     }
 
@@ -96,7 +96,7 @@ extension World {
         for store in 0..<conditions.stores { judge(place, store) }
         judgeHidden(place)
         guard violation == nil, let first = present.first else { return }
-        ledger.hasMovedOrigins = hasLeftOrigin || conditions.hazards.contains(.fork)
+        ledger.hasSharedOrigins = hasLeftOrigin || conditions.hazards.contains(.fork)
         for store in 0..<conditions.stores {
             let values = first.values(of: store)
             for key in 0..<conditions.keys {
@@ -111,7 +111,7 @@ extension World {
     private func judgeKeys() {
         let found = Set(present.map(\.key))
         if found.count > 1 { report("I21: the devices have \(found.count) keys") }
-        if let key = found.first ?? nil, goneOver.contains(where: { $0.from == key }) {
+        if let key = found.first ?? nil, keyAdoptions.contains(where: { $0.from == key }) {
             report("I21: the account is under a key that was replaced")
         }
     }

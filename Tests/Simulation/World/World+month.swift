@@ -18,7 +18,7 @@ extension World {
             for device in others { device.perform(.keepStoreHere, store: store, duration: 0) }
             away.write(store: store, key: 0, number: nextNumber(), removes: away.values(of: store)[0] != nil)
             away.syncNow()
-            timeline.run(for: fewLooks)
+            timeline.run(for: fewPolls)
         }
         let wanted = away.values(of: store)
         away.stop(.restart)
@@ -27,13 +27,13 @@ extension World {
         judgeHeads(place, of: others.count + (isOnlyThere ? 1 : 0))
         if isOnlyThere {
             for device in others { device.endChores() }
-            timeline.run(for: fewLooks)
+            timeline.run(for: fewPolls)
             if others.contains(where: { $0.values(of: store) != wanted }) {
                 report("I2: what only a device that is away had published is gone")
             }
         }
         away.start()
-        timeline.run(for: fewLooks)
+        timeline.run(for: fewPolls)
     }
 
     private func judgeHeads(_ place: Place<Device.Blob>, of most: Int) {

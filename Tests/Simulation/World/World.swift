@@ -14,7 +14,7 @@ struct Sharing {
 }
 
 /// A device's change of its account to another key.
-struct GoingOver {
+struct KeyAdoption {
     let place: Int
     /// The key that the account had; `nil` if it was in plain.
     let from: KeyIdentifier?
@@ -61,7 +61,7 @@ final class World<Device: SimulatedDevice> {
     /// Whether users act, after a while, if sync has stopped because the remote is another one or a key is needed.
     var resolvesByItself = true
     /// No device starts before this time.
-    var homecoming: UInt64 = 0
+    var earliestStart: UInt64 = 0
     /// Whether the faults are over, and every remaining device has been started.
     var isWell = false
     var chance: Chance
@@ -89,7 +89,7 @@ final class World<Device: SimulatedDevice> {
     var madeKeys: [[HeldKey]]
     var joinings: [[KeyLink]]
     /// The changes of accounts from one form to another.
-    var goneOver: [GoingOver] = []
+    var keyAdoptions: [KeyAdoption] = []
     /// How keys and values are written.
     let names: Names
     private(set) var attacker: Attacker?
@@ -138,7 +138,7 @@ final class World<Device: SimulatedDevice> {
         (place.repeatsListings, place.agesListings) = (plan.repeatsListings, plan.agesListings)
         place.tags = plan.tags
         place.onArrival = { [unowned self] device in
-            guard conditions.tellsOfChanges else { return }
+            guard conditions.givesHints else { return }
             timeline.after(100 * millisecond) { [unowned self] in
                 for other in devices where device == -1 || other.number == device { other.noteHint() }
             }
@@ -176,8 +176,9 @@ final class World<Device: SimulatedDevice> {
 
     /// Notes that a device has found its publication under the key to which it has moved the account.
     func notePublished(under key: KeyIdentifier) {
-        for index in goneOver.indices where goneOver[index].next == key && goneOver[index].published == nil {
-            goneOver[index].published = timeline.now
+        for index in keyAdoptions.indices where keyAdoptions[index].next == key && keyAdoptions[index].published == nil
+        {
+            keyAdoptions[index].published = timeline.now
         }
     }
 
@@ -313,7 +314,7 @@ final class World<Device: SimulatedDevice> {
     /// Whether what was published at a time in one form of the account has come along to the present form.
     private func isTaken(along form: KeyIdentifier?, _ time: UInt64, to present: KeyIdentifier?) -> Bool {
         if form == present { return true }
-        return goneOver.contains { move in
+        return keyAdoptions.contains { move in
             // A device that has not published it in the next form yet still has it, and can't be lost.
             move.from == form && time < move.begun
                 && (move.published.map { isTaken(along: move.next, $0, to: present) } ?? true)

@@ -44,7 +44,7 @@ struct EtcdCheckTests {
     }
 
     @Test func `a check ends with the step that fails, in words that help`() async throws {
-        let cluster = try EtcdCluster(.init(isSecure: true, asksWho: true))
+        let cluster = try EtcdCluster(.init(isSecure: true, requiresUser: true))
         func fails(_ url: String, _ credentials: ServerCredentials, at step: String, _ words: String) async {
             let checks = await EtcdBackend.check(url: url, credentials: credentials)
             #expect(checks.last?.step == step && checks.last?.isPassed == false, "\(checks)")
@@ -97,11 +97,11 @@ struct EtcdCheckTests {
     @Test func `a cluster that begins to ask who one is gets to know it`() async throws {
         let cluster = try EtcdCluster()
         let credentials = ServerCredentials(user: EtcdCluster.user, password: EtcdCluster.password)
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: credentials) }
+        let place = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: credentials) }
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await BackendConformance.settle(devices)
-        try cluster.askWho()
+        try cluster.requireUser()
         devices[0].set("org.example.Notes", "a", .integer(2))
         try await BackendConformance.settle(devices)
         #expect(devices[1].values("org.example.Notes") == ["a": .integer(2)])
@@ -113,10 +113,10 @@ struct EtcdCheckTests {
     }
 
     @Test func `a device signs in once, and not with each request`() async throws {
-        let cluster = try EtcdCluster(.init(asksWho: true))
+        let cluster = try EtcdCluster(.init(requiresUser: true))
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
-        let place = BackendPlace {
+        let place = EmptyRemote {
             try EtcdBackend.make(
                 url: "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)", credentials: cluster.credentials)
         }
@@ -143,7 +143,7 @@ struct EtcdCheckTests {
         let cluster = try EtcdCluster()
         let server = try ScriptedServer { _ in ServerAnswer(status, [:], "<html>Under construction</html>") }
         let url = "etcd://127.0.0.1:\(server.port),127.0.0.1:\(cluster.ports[0])/\(EtcdCluster.prefix)"
-        let place = BackendPlace { try EtcdBackend.make(url: url, credentials: ServerCredentials()) }
+        let place = EmptyRemote { try EtcdBackend.make(url: url, credentials: ServerCredentials()) }
         let device = try await BackendConformance.devices(1, place)[0]
         device.set("org.example.Notes", "a", .integer(1))
         try await device.sync()
@@ -151,7 +151,7 @@ struct EtcdCheckTests {
     }
 
     @Test func `a token that a member does not know any more is renewed`() async throws {
-        let cluster = try EtcdCluster(.init(asksWho: true))
+        let cluster = try EtcdCluster(.init(requiresUser: true))
         let devices = try await BackendConformance.devices(2, cluster.place)
         cluster.kill(0)
         try cluster.start(0)

@@ -17,7 +17,7 @@ extension EtcdCluster {
     }
 
     /// The account's remote, as the conformance suite needs it.
-    var place: BackendPlace { place(.none) }
+    var place: EmptyRemote { place(.none) }
 
-    func place(_ protection: Protection) -> BackendPlace { BackendPlace { try self.backend(protection) } }
+    func place(_ protection: Protection) -> EmptyRemote { EmptyRemote { try self.backend(protection) } }
 }

@@ -18,7 +18,7 @@ struct EtcdCostTests {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
-        let place = BackendPlace {
+        let place = EmptyRemote {
             try EtcdBackend.make(url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: .init())
         }
         let devices = try await BackendConformance.devices(2, place)

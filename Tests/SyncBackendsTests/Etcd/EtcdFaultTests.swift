@@ -24,7 +24,7 @@ struct EtcdFaultTests {
     func `whatever the way does to requests, nothing is lost and nothing comes back`(_ seed: UInt64) async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
-        let place = BackendPlace {
+        let place = EmptyRemote {
             try EtcdBackend.make(
                 url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
         }
@@ -55,7 +55,7 @@ struct EtcdFaultTests {
     ) async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
-        let place = BackendPlace { try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials()) }
+        let place = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials()) }
         let devices = try await BackendConformance.devices(2, place)
         let keys = (0..<250).map { "\($0)" }
         for key in keys { devices[0].set(Self.store, key, .integer(1)) }
@@ -152,7 +152,7 @@ struct EtcdFaultTests {
             #expect(condition())
         }
         for round in 1...4 {
-            try await eventually { reader.traits.tellsOfChanges }
+            try await eventually { reader.traits.givesHints }
             // An election is a reason to poll as well, and members that get no CPU time hold one.
             let before = count.load(ordering: .relaxed)
             if round == 4 {
@@ -177,7 +177,7 @@ struct EtcdFaultTests {
         try await device.sync()
         var hints = reader.watch.hints().makeAsyncIterator()
         async let first: Void? = hints.next()
-        while !reader.traits.tellsOfChanges { try await Task.sleep(for: .milliseconds(5)) }
+        while !reader.traits.givesHints { try await Task.sleep(for: .milliseconds(5)) }
         writer.set(Self.store, "a", .integer(0))
         try await writer.sync()
         #expect(await first != nil)
@@ -193,7 +193,7 @@ struct EtcdFaultTests {
         #expect(device.stores == writer.stores)
         // The next change is reported like any other.
         async let next: Void? = hints.next()
-        while !reader.traits.tellsOfChanges { try await Task.sleep(for: .milliseconds(5)) }
+        while !reader.traits.givesHints { try await Task.sleep(for: .milliseconds(5)) }
         writer.set(Self.store, "a", .integer(9))
         try await writer.sync()
         #expect(await next != nil)

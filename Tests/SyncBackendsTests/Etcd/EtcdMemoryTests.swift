@@ -25,7 +25,7 @@ import Testing
             #expect(memory.look(at: found, under: origin, published: 5) == .missing)
             // It was on its way when the previous process ended, which looks the same as a restored cluster.
             #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .missing)
-            memory.isOwing = false
+            memory.needsRepublication = false
             #expect(memory.look(at: row(2, count: 5), under: origin, published: 5) == .asPublished)
         }
     }

@@ -44,7 +44,7 @@ import Testing
 
     @Test func `a cursor is read as it was written, and what is none is that of somebody who has seen nothing`() {
         var cursor = EtcdCursor(revision: 77, token: 5)
-        (cursor.missing, cursor.isOwing) = (["a", "b"], true)
+        (cursor.missing, cursor.needsRepublication) = (["a", "b"], true)
         #expect(EtcdCursor(decoding: cursor.encoded) == cursor)
         cursor.cluster = .max
         #expect(EtcdCursor(decoding: cursor.encoded) == cursor)

@@ -32,7 +32,7 @@ struct EtcdSealedServerTests {
         let (backend, heard) = (reader.backend, Heard())
         let listening = Task { for await _ in backend.hints() { heard.count.add(1, ordering: .relaxed) } }
         for round in 1...3 {
-            try await eventually { backend.traits.tellsOfChanges }
+            try await eventually { backend.traits.givesHints }
             reader.set(Self.store, "own", .integer(Int64(round)))
             try await reader.sync()
             writer.set(Self.store, "other", .integer(Int64(round)))
@@ -58,7 +58,7 @@ struct EtcdSealedServerTests {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
         let url = "etcd://127.0.0.1:\(proxy.port)/settings/ada"
-        let place = BackendPlace {
+        let place = EmptyRemote {
             EtcdBackend.make(try EtcdClient(try EtcdURL(url), ServerCredentials()), .system, protection: .testKey)
         }
         let judged = try await JudgedDevices(3, place)

@@ -20,7 +20,7 @@ struct EtcdServerTests {
         arguments: EtcdCluster.Release.installed.flatMap { release in
             [
                 EtcdCluster.Options(release: release), EtcdCluster.Options(members: 3, release: release),
-                EtcdCluster.Options(isSecure: true, asksWho: true, release: release),
+                EtcdCluster.Options(isSecure: true, requiresUser: true, release: release),
             ]
         }, [false, true])
     func `a place in a cluster conforms, encrypted or not`(
@@ -30,7 +30,7 @@ struct EtcdServerTests {
         let cluster = try EtcdCluster(options)
         for (number, conformance) in BackendConformance.cases.enumerated() {
             let prefix = EtcdCluster.prefix + "/\(number)"
-            let place = BackendPlace {
+            let place = EmptyRemote {
                 EtcdBackend.make(
                     try EtcdClient(try EtcdURL(cluster.url(prefix)), cluster.credentials), .system,
                     protection: protection)
@@ -80,7 +80,7 @@ struct EtcdServerTests {
 extension EtcdCluster {
     /// The credentials that the cluster requires.
     var credentials: ServerCredentials {
-        options.asksWho
+        options.requiresUser
             ? ServerCredentials(user: Self.user, password: Self.password, authority: authority)
             : ServerCredentials(authority: authority)
     }

@@ -30,7 +30,7 @@ struct EtcdWatchTests {
         }
 
         var hints: Int { count.load(ordering: .relaxed) }
-        var isLive: Bool { backend.traits.tellsOfChanges }
+        var isLive: Bool { backend.traits.givesHints }
 
         func begin() {
             listening.withLock {
@@ -106,7 +106,7 @@ struct EtcdWatchTests {
     @Test func `a password that was changed is tried once by who listens, whose refusal the next look says`()
         async throws
     {
-        let cluster = try EtcdCluster(.init(asksWho: true))
+        let cluster = try EtcdCluster(.init(requiresUser: true))
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
         let stale = ServerAnswer(401, [:], #"{"error":"invalid auth token","message":"invalid auth token","code":16}"#)

@@ -95,8 +95,8 @@ final class ModelCluster: EtcdGateway {
     }
 
     /// The account's remote, as the conformance suite needs it.
-    func place(_ protection: Protection) -> BackendPlace {
-        BackendPlace {
+    func place(_ protection: Protection) -> EmptyRemote {
+        EmptyRemote {
             try self.backend(protection)
         } empty: {
             for name in self.rows.keys { try self.set(name, nil) }

@@ -42,7 +42,7 @@ struct WebDAVLapseTests {
         let server = try WebDAVServer(kind)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let place = BackendPlace {
+        let place = EmptyRemote {
             try WebDAVBackend.make(url: "webdav://127.0.0.1:\(proxy.port)/dav/sync", credentials: .init())
         }
         let device = try await BackendConformance.devices(1, place)[0]

@@ -21,8 +21,8 @@ struct WebDAVNamesTests {
 
     private func place(
         _ port: UInt16, _ environment: Environment = .system, settling: Duration = .milliseconds(100)
-    ) -> BackendPlace {
-        BackendPlace {
+    ) -> EmptyRemote {
+        EmptyRemote {
             let url = try WebDAVURL("webdav://127.0.0.1:\(port)/dav/sync")
             return BlobBackend(
                 storage: WebDAVStorage(url, HTTPOptions(), settling: settling), environment: environment)

@@ -44,7 +44,7 @@ struct WebDAVServerTests {
                 WebDAVStorage(
                     try WebDAVURL(server.url + "/" + folder), HTTPOptions(), settling: .milliseconds(100))
             }
-            let place = BackendPlace {
+            let place = EmptyRemote {
                 BlobBackend(storage: try storage(), environment: .system, protection: protection)
             } empty: {
                 // As a user who deletes the folders: rclone does not notice what others have deleted.
@@ -77,7 +77,7 @@ extension WebDAVServerTests {
         defer { proxy.end() }
         let (time, dice) = (Clock(), Dice(seed: seed))
         let environment = Environment(time: { time.next() }, random: { dice.roll() })
-        let place = BackendPlace {
+        let place = EmptyRemote {
             let url = try WebDAVURL("webdav://127.0.0.1:\(proxy.port)/dav/sync")
             return BlobBackend(
                 storage: WebDAVStorage(url, HTTPOptions()), environment: environment, protection: protection)
@@ -98,7 +98,7 @@ extension WebDAVServerTests {
     func `devices that write while their server is restored from a backup lose nothing`() async throws {
         let server = try WebDAVServer(#require(WebDAVCostTests.kind))
         let judged = try await JudgedDevices(
-            4, BackendPlace { try WebDAVBackend.make(url: server.url, credentials: .init()) })
+            4, EmptyRemote { try WebDAVBackend.make(url: server.url, credentials: .init()) })
         let backup = try Place()
         try await judged.work {
             server.stop()
@@ -118,7 +118,7 @@ extension WebDAVServerTests {
         let server = try WebDAVServer(#require(WebDAVCostTests.kind))
         let (clock, dice) = (Clock(), Dice(seed: 1))
         let environment = Environment(time: { clock.next() }, random: { dice.roll() })
-        let place = BackendPlace {
+        let place = EmptyRemote {
             try WebDAVBackend.make(url: server.url, credentials: .init(), environment: environment)
         }
         let devices = try await BackendConformance.devices(2, place)
@@ -185,7 +185,7 @@ extension WebDAVServerTests {
     }
 
     private func exchange(on server: WebDAVServer, _ credentials: ServerCredentials) async throws {
-        let place = BackendPlace { try WebDAVBackend.make(url: server.url, credentials: credentials) }
+        let place = EmptyRemote { try WebDAVBackend.make(url: server.url, credentials: credentials) }
         let devices = try await BackendConformance.devices(2, place)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await BackendConformance.settle(devices)

@@ -111,7 +111,7 @@ struct WebDAVStorageTests {
                 return ServerAnswer(request.path == refused ? status : 409)
             }
             let storage = try storage(server.port)
-            _ = try await storage.check(makingPlace: true)
+            _ = try await storage.check(creatingFolder: true)
             let error = await error { try await storage.create("a/00000000000000aa", [1]) }
             #expect(error?.code == code && error?.message.contains("There is no folder") == false)
         }
@@ -131,7 +131,7 @@ struct WebDAVStorageTests {
             }
         }
         let storage = try storage(server.port)
-        _ = try? await storage.check(makingPlace: true)
+        _ = try? await storage.check(creatingFolder: true)
         #expect(await error { try await storage.create("a/00000000000000aa", [1]) } == nil)
     }
 

@@ -27,7 +27,7 @@ struct PauseCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Pausing") { _, account in
-            account.isPausedByPerson ? nil : "pause sync"
+            account.isPausedByUser ? nil : "pause sync"
         } _: {
             try await $0.setPaused(true)
         }

@@ -49,7 +49,7 @@ struct RestoreDataCommand: ServiceCommand {
             isRefused = true
         }
         try await RestoredCopies.tidy(object)
-        if isRefused { throw Ending(outcome: .refused) }
+        if isRefused { throw ReportedFailure(outcome: .refused) }
     }
 
     private func newNames() throws -> [String: String] {

@@ -48,8 +48,8 @@ struct DefaultsCall {
 
     // MARK: Places
 
-    private func place(_ domain: Text, isHost: Bool? = nil) -> LayerPlace {
-        LayerPlace(domain, isHost: isHost ?? words.isCurrentHost, uid: uid)
+    private func place(_ domain: Text, isHost: Bool? = nil) -> LayerAddress {
+        LayerAddress(domain, isHost: isHost ?? words.isCurrentHost, uid: uid)
     }
 
     private var domain: Text {

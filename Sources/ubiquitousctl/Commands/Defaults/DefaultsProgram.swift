@@ -16,7 +16,7 @@ enum DefaultsProgram {
                 try await run(arguments)
                 return Output.finish().rawValue
             } catch {
-                let failure = error is Ending ? nil : Failure(error)
+                let failure = error is ReportedFailure ? nil : Failure(error)
                 if let failure { Output.write("\(failure.message)\n", to: 2) }
                 return 1
             }

@@ -11,7 +11,7 @@ internal import UbiquitousStore
 @BusActor
 final class DomainWatch {
     private let connection: ServiceConnection
-    private let place: LayerPlace
+    private let place: LayerAddress
     /// The key to follow; `nil` for every key.
     private let key: Text?
     private let form: DefaultsCall.Form
@@ -21,7 +21,7 @@ final class DomainWatch {
     private var isReading = false
     private var isStale = false
 
-    init(_ connection: ServiceConnection, _ place: LayerPlace, key: Text?, form: DefaultsCall.Form) {
+    init(_ connection: ServiceConnection, _ place: LayerAddress, key: Text?, form: DefaultsCall.Form) {
         (self.connection, self.place, self.key, self.form) = (connection, place, key, form)
     }
 

@@ -22,7 +22,7 @@ enum ManagedCheck {
                 refused += 1
             }
         }
-        if refused > 0 { throw Ending(outcome: .usage) }
+        if refused > 0 { throw ReportedFailure(outcome: .usage) }
     }
 
     private static func check(_ path: String) throws {

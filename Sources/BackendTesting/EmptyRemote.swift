@@ -3,7 +3,7 @@
 public import Replication
 
 /// An empty remote, and how devices make a backend for it.
-public struct BackendPlace: Sendable {
+public struct EmptyRemote: Sendable {
     /// Makes a backend for the remote: for another device, or for one that has restarted.
     public let makeBackend: @Sendable () throws -> any RemoteBackend
     /// Empties the remote, as if a user had deleted a folder's files; `nil` if that can't happen.

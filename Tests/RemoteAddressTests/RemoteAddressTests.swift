@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PlaceAddress
+import RemoteAddress
 import Testing
 
-struct PlaceAddressTests {
+struct RemoteAddressTests {
     @Test(arguments: [
         "webdav://dav.example/x", "WebDAV://192.0.2.1:80/x", "webdav://0.0.0.0/x", "webdav://127.evil.example/x",
         "webdav://localhost.example", "webdav://[::1:2]/x", "etcd://localhost,db.example:2379/x", "etcd://db/x",
     ])
     func `what goes over a network without encryption is warned of`(url: String) {
         let scheme = url.prefix { $0 != ":" }.lowercased()
-        #expect(PlaceAddress.warning(of: url)?.contains("\(scheme)s://") == true)
+        #expect(RemoteAddress.warning(of: url)?.contains("\(scheme)s://") == true)
     }
 
     @Test(arguments: [
@@ -19,7 +19,7 @@ struct PlaceAddressTests {
         "etcd://127.0.0.1:1,[::1]:2,localhost/x", "webdav", "",
     ])
     func `what is encrypted, or stays on the machine, is not`(url: String) {
-        #expect(PlaceAddress.warning(of: url) == nil)
+        #expect(RemoteAddress.warning(of: url) == nil)
     }
 
     @Test(arguments: [
@@ -29,6 +29,6 @@ struct PlaceAddressTests {
         ("folder:/home", ""), ("webdavs", ""), ("", ""), (":", ""), ("webdavs://", ""),
     ])
     func `hosts stand between the scheme and the path`(url: String, authority: String) {
-        #expect(PlaceAddress.authority(of: url) == authority)
+        #expect(RemoteAddress.authority(of: url) == authority)
     }
 }

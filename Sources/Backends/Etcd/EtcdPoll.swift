@@ -4,7 +4,7 @@ internal import BackendSupport
 internal import Replication
 
 /// What the transaction that begins a pull finds out about the account.
-struct EtcdLook {
+struct EtcdPoll {
     let position: EtcdPosition
     /// The cluster's revision, and its identifier.
     let (revision, cluster): (Int64, UInt64)

@@ -2,7 +2,7 @@
 
 /// A kind of remote, for code that has no backend: to read settings, to check an address, to ask for a password.
 /// Backends use these kinds too, so that nothing of this is written twice.
-package struct PlaceKind: Hashable, Sendable {
+package struct BackendKind: Hashable, Sendable {
     /// The scheme of its addresses. That of a server's address has an `s` appended if the connection is encrypted.
     package let name: String
     /// What follows the two slashes in the example of an address.
@@ -14,11 +14,11 @@ package struct PlaceKind: Hashable, Sendable {
     package enum Credential: Sendable { case user, password, token, authority }
 
     /// A directory on this machine.
-    package static let folder = PlaceKind(name: "folder", place: "/PATH", credentials: [])
+    package static let folder = BackendKind(name: "folder", place: "/PATH", credentials: [])
     /// A directory of a WebDAV server.
-    package static let webDAV = PlaceKind(name: "webdav", place: "HOST/PATH", credentials: server)
+    package static let webDAV = BackendKind(name: "webdav", place: "HOST/PATH", credentials: server)
     /// A prefix of an etcd cluster.
-    package static let etcd = PlaceKind(name: "etcd", place: "HOST/PREFIX", credentials: server)
+    package static let etcd = BackendKind(name: "etcd", place: "HOST/PREFIX", credentials: server)
     /// All kinds.
     package static let all = [folder, webDAV, etcd]
 
@@ -28,8 +28,8 @@ package struct PlaceKind: Hashable, Sendable {
     package static let schemes = all.flatMap(\.schemes)
 
     /// Returns the kind of an address; `nil` if it has none of them.
-    package static func find(_ url: String) -> PlaceKind? {
-        let scheme = PlaceAddress.scheme(of: url)
+    package static func find(_ url: String) -> BackendKind? {
+        let scheme = RemoteAddress.scheme(of: url)
         return all.first { $0.schemes.contains(scheme) }
     }
 
@@ -47,7 +47,7 @@ package struct PlaceKind: Hashable, Sendable {
     /// Returns a warning to show before signing in; `nil` if there is none.
     /// - Parameter hosts: the servers, with or without ports.
     package func warning(isSecure: Bool, hosts: [String]) -> String? {
-        guard isServer, !isSecure, !hosts.allSatisfy(PlaceAddress.isLoopback) else { return nil }
+        guard isServer, !isSecure, !hosts.allSatisfy(RemoteAddress.isLoopback) else { return nil }
         return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
             + "them. Use \(scheme(isSecure: true)):// if the server has TLS."
     }

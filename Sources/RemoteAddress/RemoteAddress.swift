@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The address of an account's remote, as users write it.
-package enum PlaceAddress {
+package enum RemoteAddress {
     /// Returns a warning to show before signing in there; `nil` if there is none.
     ///
     /// It depends only on the scheme and the hosts. There is none for what is not an address: signing in says what is
     /// wrong with that.
     package static func warning(of url: String) -> String? {
-        guard let kind = PlaceKind.find(url) else { return nil }
+        guard let kind = BackendKind.find(url) else { return nil }
         let scheme = scheme(of: url)
         let hosts = authority(of: url).split(separator: ",").map(String.init)
         return kind.warning(isSecure: scheme != kind.name, hosts: hosts)
