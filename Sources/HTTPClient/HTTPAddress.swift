@@ -4,18 +4,18 @@ internal import EventLoop
 internal import RemoteAddress
 
 /// The address of a resource on a server.
-public struct HTTPAddress: Hashable, Sendable {
+package struct HTTPAddress: Hashable, Sendable {
     /// Whether it uses TLS.
-    public let isSecure: Bool
+    package let isSecure: Bool
     /// A name, an address, or an IPv6 address in brackets; in lower case.
-    public let host: String
+    package let host: String
     /// The port, even if it is the default.
-    public let port: Int
+    package let port: Int
     /// The path: begins with a slash, is percent-encoded, and includes the query if there is one.
-    public var path: String
+    package var path: String
 
     /// Makes an address from its parts.
-    public init(isSecure: Bool, host: String, port: Int? = nil, path: String) {
+    package init(isSecure: Bool, host: String, port: Int? = nil, path: String) {
         self.isSecure = isSecure
         self.host = host.lowercased()
         self.port = port ?? (isSecure ? 443 : 80)
@@ -23,7 +23,7 @@ public struct HTTPAddress: Hashable, Sendable {
     }
 
     /// Parses an `http://` or `https://` address; `nil` if it is invalid or contains a user.
-    public init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         let text = String(text)
         guard let colon = text.firstRange(of: "://") else { return nil }
         switch text[..<colon.lowerBound].lowercased() {
@@ -42,7 +42,7 @@ public struct HTTPAddress: Hashable, Sendable {
     }
 
     /// Splits `HOST` or `HOST:PORT`; `nil` if it is neither.
-    public static func split(_ authority: some StringProtocol) -> (host: String, port: Int?)? {
+    package static func split(_ authority: some StringProtocol) -> (host: String, port: Int?)? {
         var (host, port): (String, Int?) = (String(authority), nil)
         let end = host.hasPrefix("[") ? host.lastIndex(of: "]") ?? host.endIndex : host.startIndex
         if let colon = host[end...].lastIndex(of: ":") {
@@ -71,13 +71,13 @@ public struct HTTPAddress: Hashable, Sendable {
     }
 
     /// The address as text, without the path.
-    public var origin: String { (isSecure ? "https://" : "http://") + authority }
+    package var origin: String { (isSecure ? "https://" : "http://") + authority }
 
     /// The host, and the port unless it is the default.
     var authority: String { port == (isSecure ? 443 : 80) ? host : "\(host):\(port)" }
 
     /// Whether the traffic never leaves this machine.
-    public var isLoopback: Bool { RemoteAddress.isLoopback(host) }
+    package var isLoopback: Bool { RemoteAddress.isLoopback(host) }
 
     func hasSameOrigin(as other: HTTPAddress) -> Bool {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)
@@ -95,5 +95,5 @@ public struct HTTPAddress: Hashable, Sendable {
 
 extension HTTPAddress: CustomStringConvertible {
     /// The address as text.
-    public var description: String { origin + path }
+    package var description: String { origin + path }
 }

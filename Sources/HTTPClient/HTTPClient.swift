@@ -7,11 +7,11 @@ internal import EventLoop
 ///
 /// It sends credentials to the addresses of requests, and to redirections to the same scheme, host and port. Proxies
 /// are those of the environment (`https_proxy` and so on); it never uses one to reach this machine.
-public final class HTTPClient: Sendable {
+package final class HTTPClient: Sendable {
     private let session: HTTPSession
 
     /// Makes a client. libcurl is loaded with the first request.
-    public init(_ options: HTTPOptions) {
+    package init(_ options: HTTPOptions) {
         session = HTTPSession(options)
     }
 
@@ -20,22 +20,22 @@ public final class HTTPClient: Sendable {
     /// Sends a request, and follows redirections to the same server.
     /// - Returns: the server's answer, whatever its status.
     /// - Throws: the reason why there is no answer.
-    public func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
+    package func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         try await session.send(request)
     }
 
     /// Sends a request, and returns the answer or the failure.
-    public func result(of request: HTTPRequest) async -> Result<HTTPResponse, HTTPFailure> {
+    package func result(of request: HTTPRequest) async -> Result<HTTPResponse, HTTPFailure> {
         do throws(HTTPFailure) { return .success(try await send(request)) } catch { return .failure(error) }
     }
 
     /// Waits on the event loop, until the client is closed at the latest.
-    public func pause(for time: Duration) async {
+    package func pause(for time: Duration) async {
         await session.pause(for: time)
     }
 
     /// Closes the client: requests under way and later ones fail.
-    public func close() {
+    package func close() {
         EventLoop.task { [session] in session.close() }
     }
 }

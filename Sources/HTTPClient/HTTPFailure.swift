@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why there is no answer. Any answer of a server is an ``HTTPResponse``, whatever its status.
-public enum HTTPFailure: Error, Equatable {
+package enum HTTPFailure: Error, Equatable {
     /// libcurl can't be loaded, for this reason.
     case libraryMissing(String)
     /// The server's name can't be resolved.
@@ -42,7 +42,7 @@ public enum HTTPFailure: Error, Equatable {
 
 extension HTTPFailure: CustomStringConvertible {
     /// A sentence for users, without secrets.
-    public var description: String {
+    package var description: String {
         switch self {
         case .libraryMissing(let reason):
             "libcurl is needed for this address and can't be used; install libcurl4 (\(reason))."

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A request to a server.
-public struct HTTPRequest: Sendable {
+package struct HTTPRequest: Sendable {
     /// `GET`, `PROPFIND`…
-    public var method: String
+    package var method: String
     /// The URL.
-    public var address: HTTPAddress
+    package var address: HTTPAddress
     /// Headers in addition to those of every request.
-    public var headers: [(name: String, value: String)]
+    package var headers: [(name: String, value: String)]
     /// The body. Its length is always sent.
-    public var body: [UInt8]?
+    package var body: [UInt8]?
     /// The maximum length of the answer's body, in bytes.
-    public var limit: Int
+    package var limit: Int
     /// Receives the body of an answer with one status piece by piece, instead of collecting it.
-    public var sink: Sink?
+    package var sink: Sink?
     /// Called before this many more bytes of the answer's body are kept. False ends the request with
     /// ``HTTPFailure/noRoom(_:)``.
-    public var mayKeep: @Sendable (_ bytes: Int) -> Bool = { _ in true }
+    package var mayKeep: @Sendable (_ bytes: Int) -> Bool = { _ in true }
     /// How long to wait for an answer.
-    public var patience = Patience.usual
+    package var patience = Patience.usual
 
     /// How long to wait for an answer.
-    public enum Patience: Sendable {
+    package enum Patience: Sendable {
         /// As the client's options say.
         case usual
         /// As long as data moves. While none does, for this long, or up to a quarter longer.
@@ -31,7 +31,7 @@ public struct HTTPRequest: Sendable {
     }
 
     /// Receives a body piece by piece.
-    public struct Sink: Sendable {
+    package struct Sink: Sendable {
         let status: Int
         let isBusy: @Sendable () -> Bool
         let take: @Sendable (UnsafeRawBufferPointer) -> Bool
@@ -40,7 +40,7 @@ public struct HTTPRequest: Sendable {
         ///   - status: the status whose body is received.
         ///   - isBusy: if true, pauses the answer for some milliseconds, while earlier pieces are processed elsewhere.
         ///   - take: receives a piece, and returns whether to continue. False ends the request.
-        public init(
+        package init(
             status: Int, isBusy: @escaping @Sendable () -> Bool = { false },
             _ take: @escaping @Sendable (UnsafeRawBufferPointer) -> Bool
         ) {
@@ -49,7 +49,7 @@ public struct HTTPRequest: Sendable {
     }
 
     /// Makes a request from its parts.
-    public init(
+    package init(
         _ method: String, _ address: HTTPAddress, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil,
         limit: Int = 64 << 10, sink: Sink? = nil
     ) {
@@ -63,26 +63,26 @@ public struct HTTPRequest: Sendable {
 }
 
 /// A server's answer.
-public struct HTTPResponse: Sendable {
+package struct HTTPResponse: Sendable {
     /// The status.
-    public internal(set) var status = 0
+    package internal(set) var status = 0
     /// The headers by their lower-case names. Of several with one name, the last counts; challenges are combined.
-    public internal(set) var headers: [String: String] = [:]
+    package internal(set) var headers: [String: String] = [:]
     /// The body, unless a ``HTTPRequest/Sink`` received it.
-    public internal(set) var body: [UInt8] = []
+    package internal(set) var body: [UInt8] = []
     /// The server's time, in seconds since 1970.
-    public internal(set) var date: Int?
+    package internal(set) var date: Int?
     /// `Retry-After` in seconds, at least 0.
-    public internal(set) var retryAfter: Int?
+    package internal(set) var retryAfter: Int?
 
     /// The media type, in lower case and without parameters.
-    public var mediaType: String {
+    package var mediaType: String {
         (headers["content-type"] ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
     }
 }
 
 /// Credentials for a server.
-public enum HTTPCredentials: Equatable, Sendable {
+package enum HTTPCredentials: Equatable, Sendable {
     /// For servers that need none.
     case none
     /// A name and a password, as Basic or Digest.
@@ -93,7 +93,7 @@ public enum HTTPCredentials: Equatable, Sendable {
 
 extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// Hides the secrets.
-    public var description: String {
+    package var description: String {
         switch self {
         case .none: "none"
         case .password: "a name and a password"
@@ -102,10 +102,10 @@ extension HTTPCredentials: CustomStringConvertible, CustomDebugStringConvertible
     }
 
     /// Hides the secrets.
-    public var debugDescription: String { description }
+    package var debugDescription: String { description }
 
     /// Hides the secrets.
-    public var customMirror: Mirror { Mirror(self, children: [:]) }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension String {
@@ -114,26 +114,26 @@ extension String {
 }
 
 /// A client's options.
-public struct HTTPOptions: Sendable {
+package struct HTTPOptions: Sendable {
     /// The credentials for the server.
-    public var credentials: HTTPCredentials
+    package var credentials: HTTPCredentials
     /// Certificates in PEM to trust instead of the system's.
-    public var authority: [UInt8]?
+    package var authority: [UInt8]?
     /// The directory of the system's certificates.
     var systemAuthorities = Authorities.system
     /// The time limit for connecting.
-    public var connectTime: Duration = .seconds(15)
+    package var connectTime: Duration = .seconds(15)
     /// A request fails after this long with hardly any data moving.
-    public var stallTime: Duration = .seconds(30)
+    package var stallTime: Duration = .seconds(30)
     /// The time limit for a whole request.
-    public var wholeTime: Duration = .seconds(300)
+    package var wholeTime: Duration = .seconds(300)
     /// The time by which everything has to be over. A request that begins later still gets a second.
-    public var deadline: ContinuousClock.Instant?
+    package var deadline: ContinuousClock.Instant?
     /// A connection is closed after this long without a request.
-    public var keepTime: Duration = .seconds(10)
+    package var keepTime: Duration = .seconds(10)
 
     /// Makes options with the default limits.
-    public init(credentials: HTTPCredentials = .none, authority: [UInt8]? = nil) {
+    package init(credentials: HTTPCredentials = .none, authority: [UInt8]? = nil) {
         (self.credentials, self.authority) = (credentials, authority)
     }
 }

@@ -3,11 +3,11 @@
 internal import Glibc
 
 /// A proxy that the environment names.
-public struct HTTPProxy: Equatable, Sendable {
+package struct HTTPProxy: Equatable, Sendable {
     /// The proxy's host, with the port if one is given.
-    public let place: String
+    package let place: String
     /// The variable that names the proxy: `https_proxy`, `all_proxy`…
-    public let variable: String
+    package let variable: String
 
     init(place: String, variable: String) { (self.place, self.variable) = (place, variable) }
 
@@ -35,5 +35,5 @@ public struct HTTPProxy: Equatable, Sendable {
 
 extension HTTPProxy: CustomStringConvertible {
     /// The proxy as part of a sentence.
-    public var description: String { "\(place) (\(variable))" }
+    package var description: String { "\(place) (\(variable))" }
 }

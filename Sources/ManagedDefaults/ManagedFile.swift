@@ -23,8 +23,7 @@ package struct ManagedFile: Equatable, Sendable {
     package private(set) var locked: [Text: [Text]] = [:]
     /// Keys that are kept in the app's synced store, by domain.
     package private(set) var ubiquitous: [Text: [Text]] = [:]
-    /// The names of the users to whom the file applies; `nil` if it names none. Without ``groups`` either, it applies to
-    /// all users.
+    /// The names of the users to whom the file applies; if this and ``groups`` are `nil`, it applies to all.
     package private(set) var users: [String]?
     /// The names of the groups to whose members the file applies; `nil` if it names none.
     package private(set) var groups: [String]?

@@ -18,7 +18,7 @@ package struct ManagedDomain: Equatable, Sendable {
     /// Makes settings in which nothing is managed.
     package init() {}
 
-    /// Returns the keys that are managed differently here and there. A difference in patterns is returned as the pattern.
+    /// Returns the keys, and the patterns of keys, that are managed in one way here and in another there.
     package func difference(from other: ManagedDomain) -> Set<Text> {
         var keys = Set(forced.keys).union(other.forced.keys).filter { forced[$0] != other.forced[$0] }
         keys.formUnion(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Base64 with the usual alphabet and padding (RFC 4648, section 4).
-public enum Base64 {
+package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let padding = UInt8(ascii: "=")
 
     /// Encodes bytes as a single line.
-    public static func encode(_ bytes: [UInt8]) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
         let alphabet = alphabet
@@ -21,7 +21,7 @@ public enum Base64 {
     }
 
     /// Decodes a text, ignoring white space; `nil` if it is not Base64.
-    public static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var (bytes, bits, symbols, padded): ([UInt8], UInt32, Int, Int) = ([], 0, 0, 0)
         bytes.reserveCapacity(text.utf8.count / 4 * 3)
         for symbol in text.utf8 where !isSpace(symbol) {

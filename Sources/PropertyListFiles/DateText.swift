@@ -4,7 +4,7 @@
 // shortest decimal that reads back as the same number, so neither direction rounds.
 
 /// Dates in the form of RFC 3339: `2026-11-21T09:30:00.25Z`.
-public enum DateText {
+package enum DateText {
     /// Days from 1970-01-01 to 2001-01-01.
     private static let epoch = 11_323
     /// Seconds from 2001 to the beginnings of the years 1 and 10000.
@@ -13,7 +13,7 @@ public enum DateText {
     /// Returns a date's text; `nil` if none is exact: before year 1, after 9999, -0.0, and within microseconds of 2001.
     ///
     /// - Parameter seconds: since 2001-01-01T00:00:00Z.
-    public static func text(_ seconds: Double) -> String? {
+    package static func text(_ seconds: Double) -> String? {
         let decimal = seconds.description
         guard seconds.isFinite, !decimal.contains("e"), decimal != "-0.0" else { return nil }
         let parts = decimal.split(separator: ".")
@@ -30,7 +30,7 @@ public enum DateText {
     /// Returns the date of a text, in seconds since 2001-01-01T00:00:00Z; `nil` if it is not a date.
     ///
     /// A date alone is midnight UTC. A time ends with `Z` or with an offset such as `+01:00`.
-    public static func seconds(_ text: String) -> Double? {
+    package static func seconds(_ text: String) -> Double? {
         var scanner = Digits(text)
         guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
             let day = scanner.number(2), (1...9999).contains(year), (1...12).contains(month),

@@ -4,10 +4,10 @@
 // characters. Foundation can't do this: it treats canonically equivalent keys as one key, rounds dates in XML to
 // seconds, and doesn't report the column of an error.
 
-public import PropertyList
+package import PropertyList
 
 /// A format of property-list files.
-public enum FileFormat: String, CaseIterable, Sendable {
+package enum FileFormat: String, CaseIterable, Sendable {
     /// Apple's XML property list, version 1.0.
     case xml
     /// Apple's binary property list, version 00.
@@ -16,7 +16,7 @@ public enum FileFormat: String, CaseIterable, Sendable {
     case json
 
     /// Detects the format from a file's first bytes. Anything but Apple's property lists counts as JSON.
-    public init(of bytes: [UInt8]) {
+    package init(of bytes: [UInt8]) {
         if bytes.starts(with: "bplist".utf8) {
             self = .binary
         } else {
@@ -28,7 +28,7 @@ public enum FileFormat: String, CaseIterable, Sendable {
     /// Reads a file of this format.
     ///
     /// It makes hardly more values than there are bytes, and nests them at most 64 deep, whatever the input.
-    public func read(_ bytes: [UInt8]) throws(FileError) -> Value {
+    package func read(_ bytes: [UInt8]) throws(FileError) -> Value {
         switch self {
         case .xml: try XMLReader.read(bytes)
         case .binary: try BinaryReader.read(bytes)
@@ -39,7 +39,7 @@ public enum FileFormat: String, CaseIterable, Sendable {
     /// Writes a file of this format, with dictionaries sorted by the bytes of their keys.
     ///
     /// - Throws: for XML, if a string has a control character, which XML 1.0 can't hold.
-    public func write(_ value: Value) throws(UnwritableText) -> [UInt8] {
+    package func write(_ value: Value) throws(UnwritableText) -> [UInt8] {
         switch self {
         case .xml: try XMLWriter.write(value)
         case .binary: BinaryWriter.write(value)
@@ -49,12 +49,12 @@ public enum FileFormat: String, CaseIterable, Sendable {
 }
 
 /// A string with a character that XML can't hold.
-public struct UnwritableText: Error, Hashable, CustomStringConvertible {
+package struct UnwritableText: Error, Hashable, CustomStringConvertible {
     /// The character.
-    public let scalar: Unicode.Scalar
+    package let scalar: Unicode.Scalar
 
     /// A sentence that says what is wrong and what to do.
-    public var description: String {
+    package var description: String {
         let hexadecimal = String(scalar.value, radix: 16, uppercase: true)
         let code = String(repeating: "0", count: max(0, 4 - hexadecimal.count)) + hexadecimal
         return "a string or key has the control character U+\(code), which XML can't hold; use binary or JSON"
@@ -62,9 +62,9 @@ public struct UnwritableText: Error, Hashable, CustomStringConvertible {
 }
 
 /// Why a file can't be read, and where.
-public struct FileError: Error, Hashable, CustomStringConvertible {
+package struct FileError: Error, Hashable, CustomStringConvertible {
     /// A place in a file.
-    public enum Place: Hashable, Sendable {
+    package enum Place: Hashable, Sendable {
         /// In a text, both counted from 1, the column in Unicode characters.
         case text(line: Int, column: Int)
         /// In a binary file, counted from 0.
@@ -72,12 +72,12 @@ public struct FileError: Error, Hashable, CustomStringConvertible {
     }
 
     /// Where reading stopped.
-    public let place: Place
+    package let place: Place
     /// What was wrong there, in words.
-    public let reason: String
+    package let reason: String
 
     /// The place and the reason.
-    public var description: String {
+    package var description: String {
         switch place {
         case .text(let line, let column): "line \(line), column \(column): \(reason)"
         case .byte(let offset): "byte \(offset): \(reason)"

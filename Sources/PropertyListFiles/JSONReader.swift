@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 
 /// Reads JSON. A number without fraction and exponent is an integer, any other a real.
-public struct JSONReader {
+package struct JSONReader {
     private var scanner: TextScanner
 
     /// Reads a whole text.
-    public static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
+    package static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
         var reader = JSONReader(scanner: try TextScanner(bytes))
         let value = try reader.value(nesting: 0)
         reader.scanner.skipSpace()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The keys of objects that represent types JSON lacks. Each is its object's only key.
-public enum JSONTag: String, CaseIterable, Sendable {
+package enum JSONTag: String, CaseIterable, Sendable {
     /// `{"$date": "2026-11-21T09:30:00.25Z"}`, or seconds since 2001 if no text is exact.
     case date = "$date"
     /// `{"$data": "AAEC"}`, in Base64.

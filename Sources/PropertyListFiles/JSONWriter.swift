@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 
 /// Writes JSON that ``JSONReader`` reads as the same value.
-public struct JSONWriter {
+package struct JSONWriter {
     private var text = ""
     private let isIndented: Bool
 
     /// Writes a value.
     ///
     /// - Parameter isIndented: whether to use several lines; otherwise one line without spaces.
-    public static func write(_ value: Value, indented isIndented: Bool = false) -> String {
+    package static func write(_ value: Value, indented isIndented: Bool = false) -> String {
         var writer = JSONWriter(isIndented: isIndented)
         writer.write(value, nesting: 0)
         return writer.text

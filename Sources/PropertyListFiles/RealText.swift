@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reals that aren't finite, as words.
-public enum RealText {
+package enum RealText {
     /// Returns `nan`, `inf`, `-inf`, or the 16 hexadecimal digits of a nonstandard NaN.
-    public static func text(_ real: Double) -> String {
+    package static func text(_ real: Double) -> String {
         if real.isInfinite { return real < 0 ? "-inf" : "inf" }
         if real.bitPattern == Double.nan.bitPattern { return "nan" }
         let digits = String(real.bitPattern, radix: 16)
@@ -11,7 +11,7 @@ public enum RealText {
     }
 
     /// Returns the real for a text of ``text(_:)``; `nil` for any other text.
-    public static func real(_ text: String) -> Double? {
+    package static func real(_ text: String) -> Double? {
         switch text {
         case "nan": return .nan
         case "inf": return .infinity

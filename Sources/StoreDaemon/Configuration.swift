@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Logging
-public import PropertyList
+package import Logging
+package import PropertyList
 internal import RemoteAddress
-public import Replication
-public import SDBus
+package import Replication
+package import SDBus
 package import Sealing
 internal import SyncEngine
 
 /// The configuration that the service runs with: settings, directories and backends.
-public struct Configuration: Sendable {
+package struct Configuration: Sendable {
     /// The bus to serve on.
-    public var bus: BusAddress
+    package var bus: BusAddress
     /// Whether the service is the machine's or one user's. Either serves callers of every user.
-    public var mode: Mode
+    package var mode: Mode
     /// The directory of the databases and accounts. It must exist.
-    public var stateDirectory: String
+    package var stateDirectory: String
     /// A directory that is emptied when the system restarts; `nil` if there is none.
-    public var runtimeDirectory: String?
+    package var runtimeDirectory: String?
     /// The directories of the apps' manifests. A file in a later one replaces one of the same name in an earlier one.
-    public var manifestDirectories: [String]
+    package var manifestDirectories: [String]
     /// The directories of managed settings. A file in a later one replaces one of the same name in an earlier one.
-    public var managedDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/managed.d" }
+    package var managedDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/managed.d" }
     /// The file that assigns ranges of additional ids to users: subuid(5).
     var subordinateUsersFile = "/etc/subuid"
     /// The folders under which accounts may be, in system mode.
-    public var folderRoots: [String]
+    package var folderRoots: [String]
     /// The name of this device, as other devices show it.
-    public var deviceName: String
+    package var deviceName: String
     /// Whether stores without a manifest may be opened, for development.
-    public var allowsUndeclared: Bool
+    package var allowsUndeclared: Bool
     /// After how long without work the service ends; `nil` if never.
-    public var idleExit: Duration?
+    package var idleExit: Duration?
     /// Whether to end after ``idleExit`` even if the bus can't start the service again.
-    public var isIdleExitAskedFor: Bool
+    package var isIdleExitAskedFor: Bool
     /// The address schemes that accounts may have; `nil` allows every backend's.
-    public var backends: Set<String>?
+    package var backends: Set<String>?
     /// Whether accounts must be encrypted.
-    public var requiresEncryption: Bool
+    package var requiresEncryption: Bool
     /// The account that users sign in to without an address; `nil` if there is none.
-    public var defaultAccount: DefaultAccount?
+    package var defaultAccount: DefaultAccount?
     /// The certificates to trust for the default account's server, in PEM; `nil` if none are set.
-    public var defaultAuthority: [UInt8]?
+    package var defaultAuthority: [UInt8]?
     /// What is wrong in the settings, in sentences. The other settings apply.
-    public var settingsErrors: [String]
+    package var settingsErrors: [String]
     /// How often the service polls and uploads.
-    public var pace: SyncPace
+    package var pace: SyncPace
     /// The limits of a store. They don't change while the service runs, because clients read them as a constant.
-    public var limits: Limits
+    package var limits: Limits
     /// The limits of one layer of a defaults domain. They don't change while the service runs.
-    public var layerLimits: Limits
+    package var layerLimits: Limits
     /// The bounds of what the service keeps for one user.
-    public var bounds: UserBounds
+    package var bounds: UserBounds
     /// The version that the service reports.
-    public var version: String
+    package var version: String
     /// The address schemes of all backends.
-    public var backendSchemes: [String]
+    package var backendSchemes: [String]
     /// Makes the backend of an account.
-    public var makeBackend: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend
+    package var makeBackend: @Sendable (BackendRequest) throws(RemoteError) -> any RemoteBackend
     /// Tests a remote step by step.
-    public var checkBackend: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck]
+    package var checkBackend: @Sendable (BackendRequest) async throws(RemoteError) -> [BackendCheck]
     /// The service's log.
-    public var logger: Logger
+    package var logger: Logger
 
     /// Whom a service runs for.
-    public enum Mode: String, Sendable {
+    package enum Mode: String, Sendable {
         /// The users of the machine. The service enters no homes, and folders must be below ``folderRoots``.
         case system
         /// One user: accounts may be in any folder of the user's.
@@ -72,7 +72,7 @@ public struct Configuration: Sendable {
     }
 
     /// Makes a configuration from its parts.
-    public init(
+    package init(
         bus: BusAddress, mode: Mode, stateDirectory: String, runtimeDirectory: String?,
         manifestDirectories: [String], deviceName: String, allowsUndeclared: Bool, settings: Settings,
         defaultAuthority: [UInt8]? = nil, settingsErrors: [String] = [], version: String,
@@ -123,34 +123,34 @@ extension Configuration {
 }
 
 /// What a backend is made for.
-public struct BackendRequest: Sendable {
+package struct BackendRequest: Sendable {
     /// The remote's URL, without secrets.
-    public let url: String
+    package let url: String
     /// The user id of the account's user.
-    public let uid: UInt32
+    package let uid: UInt32
     /// Determines which folders may be used.
-    public let mode: Configuration.Mode
+    package let mode: Configuration.Mode
     /// The folders under which accounts may be, in system mode.
-    public let folderRoots: [String]
+    package let folderRoots: [String]
     /// The credentials for the remote.
-    public let credentials: BackendCredentials
+    package let credentials: BackendCredentials
     /// What is known of the account's encryption.
     package var protection = Protection.none
 
     /// The address's scheme, in lower case.
-    public var scheme: String { RemoteAddress.scheme(of: url) }
+    package var scheme: String { RemoteAddress.scheme(of: url) }
 }
 
 /// The credentials that a user signs in with. They never appear in a log, an error or a property.
-public struct BackendCredentials: Equatable, Sendable, Codable {
+package struct BackendCredentials: Equatable, Sendable, Codable {
     /// The user name.
-    public var user: String?
+    package var user: String?
     /// The password.
-    public var password: String?
+    package var password: String?
     /// The bearer token.
-    public var token: String?
+    package var token: String?
     /// The certificates of a private authority, in PEM.
-    public var certificateAuthority: [UInt8]?
+    package var certificateAuthority: [UInt8]?
 
     /// Fills in missing credentials from others. A password counts as a token here, and a token as a password.
     func completed(by others: BackendCredentials) -> BackendCredentials {

@@ -8,14 +8,14 @@ internal import Logging
 internal import ManagedDefaults
 internal import PropertyList
 internal import Replication
-public import SDBus
+package import SDBus
 internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
 /// The service: the stores and accounts of all users, on one bus.
 @BusActor
-public final class Daemon {
+package final class Daemon {
     private(set) var configuration: Configuration
     let connection: BusConnection
     var logger: Logger { configuration.logger }
@@ -49,7 +49,7 @@ public final class Daemon {
     /// Opens the bus and the state directory. Calls are not answered before ``serve()``.
     /// - Parameter renewed: reads the configuration again, for a reload.
     /// - Throws: `DaemonError`, with a sentence for the administrator, or the bus's error.
-    public convenience init(
+    package convenience init(
         _ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration
     ) throws {
         try self.init(
@@ -73,7 +73,7 @@ public final class Daemon {
 
     /// Takes the service's name, then answers calls and syncs accounts until the process ends.
     /// - Throws: the error, if the name or an object can't be registered.
-    public func serve() async throws {
+    package func serve() async throws {
         try register()
         connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
         connection.names.onLost = { self.end("The service's name was lost.", code: 1) }
@@ -308,12 +308,12 @@ public final class Daemon {
 }
 
 /// The reason why the service can't start, as a sentence for the administrator.
-public struct DaemonError: Error, CustomStringConvertible {
+package struct DaemonError: Error, CustomStringConvertible {
     /// The sentence.
-    public let description: String
+    package let description: String
 
     /// Makes an error from a sentence.
-    public init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

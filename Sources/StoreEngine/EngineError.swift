@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 /// Why the engine refused or failed to do what was asked. Nothing has changed.
-public enum EngineError: Error, Equatable {
+package enum EngineError: Error, Equatable {
     /// A key that breaks the rules.
     case key(KeyError)
     /// A value that breaks the rules, and its key.
@@ -43,29 +43,29 @@ public enum EngineError: Error, Equatable {
 }
 
 /// A limit that a write would exceed, and by how much.
-public struct QuotaViolation: Error, Equatable, Sendable {
+package struct QuotaViolation: Error, Equatable, Sendable {
     /// The limits that count a whole store or a whole value.
-    public enum Limit: Sendable {
+    package enum Limit: Sendable {
         case keys, totalBytes, valueBytes
     }
 
     /// The limit.
-    public let limit: Limit
+    package let limit: Limit
     /// The greatest amount that the limit allows.
-    public let maximum: Int
+    package let maximum: Int
     /// The amount in use.
-    public let used: Int
+    package let used: Int
     /// The amount that would be in use after the write.
-    public let needed: Int
+    package let needed: Int
     /// The keys that were to be set.
-    public let keys: [Key]
+    package let keys: [Key]
 
     /// Makes a violation from its parts.
-    public init(limit: Limit, maximum: Int, used: Int, needed: Int, keys: [Key]) {
+    package init(limit: Limit, maximum: Int, used: Int, needed: Int, keys: [Key]) {
         (self.limit, self.maximum, self.used) = (limit, maximum, used)
         (self.needed, self.keys) = (needed, keys)
     }
 
     /// The amount that is left; 0 if a join has used more than the limit.
-    public var available: Int { max(0, maximum - used) }
+    package var available: Int { max(0, maximum - used) }
 }

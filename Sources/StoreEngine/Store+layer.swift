@@ -4,17 +4,17 @@
 // local, so they are in the overlay, which a change of account doesn't touch. They have limits of their own, and are
 // not synced.
 
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 extension Store {
     /// Returns the identifier of a domain's layer.
-    public static func layerIdentifier(ofDomain domain: String, isHost: Bool) -> String {
+    package static func layerIdentifier(ofDomain domain: String, isHost: Bool) -> String {
         (isHost ? hostPrefix : domainPrefix) + domain
     }
 
     /// Returns the domain of a layer's identifier, and whether it is for this host only; `nil` for an app's store.
-    public static func layer(_ identifier: String) -> (domain: String, isHost: Bool)? {
+    package static func layer(_ identifier: String) -> (domain: String, isHost: Bool)? {
         // Compares bytes, because Swift may join the first character of a domain's name with the one before it.
         for (prefix, isHost) in [(domainPrefix, false), (hostPrefix, true)]
         where identifier.utf8.starts(with: prefix.utf8) {
@@ -30,7 +30,7 @@ extension Store {
     static func isLayer(_ identifier: String) -> Bool { identifier.utf8.first == UInt8(ascii: "!") }
 
     /// Whether the store is a layer of a defaults domain.
-    public var isLayer: Bool { Self.isLayer(identifier) }
+    package var isLayer: Bool { Self.isLayer(identifier) }
 }
 
 extension Store {
@@ -38,7 +38,7 @@ extension Store {
     /// that changed after a generation. These stay as they are, and the value that loses goes into the key's history.
     ///
     /// - Returns: the keys whose visible value has changed.
-    public func stage(
+    package func stage(
         setting values: [(Key, Value)], removing removed: [Key], unlessChangedSince base: UInt64
     ) throws(EngineError) -> [Key] {
         let changed = knowsChanges(since: base) ? Set(changes(since: base).keys) : []

@@ -4,18 +4,18 @@
 internal import Etcd
 internal import Folder
 internal import RemoteAddress
-public import Replication
+package import Replication
 internal import WebDAV
 
 /// The list of backends. A new one is a target with its files, a kind in `BackendKind`, and a line here.
 extension BackendDescriptor {
     /// All backends.
-    public static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]
+    package static let all = [FolderBackend.descriptor, WebDAVBackend.descriptor, EtcdBackend.descriptor]
 
     /// Returns the backend for a scheme.
     /// - Parameter scheme: in lower case; empty if the address has none.
     /// - Throws: `RemoteError.unsupported` if there is none.
-    public static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
+    package static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
         if let found = all.first(where: { $0.schemes.contains(scheme) }) { return found }
         let examples = all.map(\.kind.example)
         let flaw = scheme.isEmpty ? "The address is of no known form" : "There is no backend for \"\(scheme):\""

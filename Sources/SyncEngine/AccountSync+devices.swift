@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Replication
-public import StoreEngine
+package import StoreEngine
 
 extension AccountSync {
     /// Returns the account's devices, including this one, in no order.
-    public func listDevices() throws(EngineError) -> [AccountDevice] {
+    package func listDevices() throws(EngineError) -> [AccountDevice] {
         let own = AccountDevice(identifier: devices.own.identifier, name: devices.own.name, lastSeen: lastPush)
         return try (isSignedIn ? devices.others() : []) + [own]
     }
 
     /// Renames a device of the account, for all devices.
     /// - Returns: whether there is such a device.
-    public func rename(device identifier: String, to name: String) throws(EngineError) -> Bool {
+    package func rename(device identifier: String, to name: String) throws(EngineError) -> Bool {
         // What may fail comes first: a name that can't be stored is not taken.
         let isListed = isSignedIn ? try devices.rename(identifier, to: name) : false
         let isOwn = identifier == devices.own.identifier
@@ -27,7 +27,7 @@ extension AccountSync {
 
     /// Removes another device from the list, until it uploads again.
     /// - Returns: whether there is such a device.
-    public func forget(device identifier: String) throws(EngineError) -> Bool {
+    package func forget(device identifier: String) throws(EngineError) -> Bool {
         guard isSignedIn, try devices.forget(identifier) else { return false }
         replica.cycle.collectsGarbage = true
         noteLocalChange()

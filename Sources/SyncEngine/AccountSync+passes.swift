@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Replication
+package import Replication
 internal import StoreEngine
 
 extension AccountSync {
     /// Runs a sync cycle now, and returns when it has ended.
     /// - Throws: why the cycle failed, or could not be run.
-    public func syncNow() async throws(RemoteError) {
+    package func syncNow() async throws(RemoteError) {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
         if waiters.isFull {
@@ -25,7 +25,7 @@ extension AccountSync {
     var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "Sync is paused on this device.") }
 
     /// Runs the cycles that are due.
-    public func runDueCycles() async {
+    package func runDueCycles() async {
         guard !replica.cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
             looksAgain = false

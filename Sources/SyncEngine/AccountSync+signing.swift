@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Replication
-public import StoreEngine
+package import Replication
+package import StoreEngine
 
 extension AccountSync {
     /// Whether an account is signed in, including one that can't be used (see ``fail(_:)``).
-    public var isSignedIn: Bool { state != .signedOut }
+    package var isSignedIn: Bool { state != .signedOut }
 
     /// Whether the account has a backend. An account that can't be used has none.
-    public var hasBackend: Bool { backend != nil }
+    package var hasBackend: Bool { backend != nil }
 
     /// Signs in to the account that a backend has found. Its values arrive later.
     /// - Parameters:
@@ -17,7 +17,7 @@ extension AccountSync {
     ///   - bringsValues: whether to write the present values to the account, if it is new.
     ///   - deviceName: another name for this device; `nil` keeps the present one.
     /// - Throws: if the database fails; then nothing has changed.
-    public func signIn(
+    package func signIn(
         to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
         deviceName: String? = nil
     ) throws(EngineError) {
@@ -29,7 +29,7 @@ extension AccountSync {
     }
 
     /// Continues with the account that this device was signed in to before the service was restarted.
-    public func resume(with backend: any RemoteBackend, isPaused: Bool = false, onlyReads: Bool = false) {
+    package func resume(with backend: any RemoteBackend, isPaused: Bool = false, onlyReads: Bool = false) {
         replica.isPaused = isPaused
         start(backend)
         replica.cycle.onlyReads = onlyReads
@@ -37,7 +37,7 @@ extension AccountSync {
 
     /// Continues with the account that is signed in, through another backend.
     /// - Parameter onlyReads: whether cycles write nothing to the remote.
-    public func change(to backend: any RemoteBackend, onlyReads: Bool) {
+    package func change(to backend: any RemoteBackend, onlyReads: Bool) {
         leaveBackend("The account is moving to another key.")
         resume(with: backend, isPaused: isPaused, onlyReads: onlyReads)
         schedule?.request(monotonicTime())
@@ -46,7 +46,7 @@ extension AccountSync {
 
     /// Delays the next cycle for as long as an error says that the remote must be left alone. ``syncNow()`` ignores the
     /// delay.
-    public func postpone(_ error: RemoteError) {
+    package func postpone(_ error: RemoteError) {
         guard hasBackend, !isPaused else { return }
         schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
         setState(State(after: error), error: error)
@@ -55,7 +55,7 @@ extension AccountSync {
 
     /// Signs in to an account that was gone from its remote and that this device has restored there. All that this
     /// device has is uploaded.
-    public func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
+    package func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
         if Rule.publishAnew.isOn { try database.forgetPublication() }
         try signIn(to: backend, as: remote, bringingValues: false)
     }
@@ -63,7 +63,7 @@ extension AccountSync {
     /// Signs out. The values stay in the account, and writes to them are pending until it is signed in again.
     /// - Parameter keepsValues: false removes the account's values from this device, including their history.
     /// - Throws: if the database fails; then nothing has changed.
-    public func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
+    package func signOut(keepingValues keepsValues: Bool) throws(EngineError) {
         let changes = keepsValues ? [] : try database.clearAccount()
         leaveBackend("The account was signed out.")
         replica.isPaused = false
@@ -73,12 +73,12 @@ extension AccountSync {
     }
 
     /// Ends what is under way. The account stays signed in.
-    public func close() {
+    package func close() {
         leaveBackend("The service is ending.")
     }
 
     /// Notes that the account that is signed in can't be used.
-    public func fail(_ error: RemoteError) {
+    package func fail(_ error: RemoteError) {
         setState(.error, error: error)
     }
 

@@ -5,44 +5,44 @@
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
-public import Replication
-public import StoreEngine
+package import Replication
+package import StoreEngine
 
 /// Syncs one user's database with a remote.
-public final class AccountSync {
+package final class AccountSync {
     /// The state of the account.
-    public internal(set) var state: State = .signedOut
+    package internal(set) var state: State = .signedOut
     /// The last error; `nil` after a cycle without a problem.
-    public internal(set) var lastError: RemoteError?
+    package internal(set) var lastError: RemoteError?
     /// When the last complete pull ended, in microseconds since 1970; 0 if never.
-    public var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
+    package var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
     /// When the last upload ended, in microseconds since 1970; 0 if never.
-    public var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
+    package var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
     /// The account's devices, including this one.
-    public var devices: DeviceList { replica.devices }
+    package var devices: DeviceList { replica.devices }
     /// Whether the user has paused sync.
-    public var isPaused: Bool { replica.isPaused }
+    package var isPaused: Bool { replica.isPaused }
 
     /// Called when ``state``, ``lastError``, the account, or whether its values have arrived has changed.
-    public var onStateChange: (() -> Void)?
+    package var onStateChange: (() -> Void)?
     /// Called after a cycle that found the database damaged, with the reason.
-    public var onDamage: ((String) -> Void)?
+    package var onDamage: ((String) -> Void)?
     /// Called when the remote, or a change of account, has changed what a store shows.
-    public var onNotice: ((StoreNotice) -> Void)? {
+    package var onNotice: ((StoreNotice) -> Void)? {
         get { replica.onNotice }
         set { replica.onNotice = newValue }
     }
     /// Called when the account continues under another identifier.
-    public var onRename: (() -> Void)? {
+    package var onRename: (() -> Void)? {
         get { replica.onRename }
         set { replica.onRename = newValue }
     }
     /// Called with a backend that the account has left, to close it. Closing may hang, so nothing should wait for it.
-    public var onLeave: ((any RemoteBackend) -> Void)?
+    package var onLeave: ((any RemoteBackend) -> Void)?
     /// Called when ``nextCycle`` may have changed.
-    public var onScheduleChange: (() -> Void)?
+    package var onScheduleChange: (() -> Void)?
     /// The keys of a store that never leave this device.
-    public var localKeys: (String) -> LocalKeys {
+    package var localKeys: (String) -> LocalKeys {
         get { replica.localKeys }
         set { replica.localKeys = newValue }
     }
@@ -51,7 +51,7 @@ public final class AccountSync {
     let monotonicTime: () -> UInt64
     var damage: String?
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
-    public var identifiers: Set<String> { replica.identifiers }
+    package var identifiers: Set<String> { replica.identifiers }
     /// Whether a sync was requested although the account waits for a decision of the user.
     var looksAgain = false
     private var told: Told?
@@ -59,13 +59,13 @@ public final class AccountSync {
     var waiters = CycleWaiters()
 
     /// The state of an account.
-    public enum State: Sendable {
+    package enum State: Sendable {
         case initialSync, idle, syncing, offline, paused, error, authFailed, signedOut
     }
 
     /// Makes an account that is signed out.
     /// - Parameter monotonicTime: returns the monotonic clock's time in microseconds.
-    public init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
+    package init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
         replica = AccountReplica(database, own: device, monotonicTime: monotonicTime)
         self.monotonicTime = monotonicTime
         told = Told(
@@ -81,7 +81,7 @@ public final class AccountSync {
     // MARK: Events from outside
 
     /// Whether a client subscribes to remote changes.
-    public var hasSubscribers = false {
+    package var hasSubscribers = false {
         didSet {
             guard hasSubscribers != oldValue else { return }
             schedule?.noteSubscribers(hasSubscribers, monotonicTime())
@@ -90,7 +90,7 @@ public final class AccountSync {
     }
 
     /// How often the remote is polled, as the administrator has configured it.
-    public var pace = SyncPace() {
+    package var pace = SyncPace() {
         didSet {
             guard pace != oldValue else { return }
             schedule?.follow(pace, monotonicTime())
@@ -99,7 +99,7 @@ public final class AccountSync {
     }
 
     /// Whether the user is present, and what the machine has to save.
-    public var circumstances = SyncCircumstances() {
+    package var circumstances = SyncCircumstances() {
         didSet {
             guard circumstances != oldValue else { return }
             schedule?.follow(circumstances, monotonicTime())
@@ -108,46 +108,46 @@ public final class AccountSync {
     }
 
     /// Notes that the machine has been asleep.
-    public func noteWaking() {
+    package func noteWaking() {
         schedule?.noteWaking(monotonicTime())
         onScheduleChange?()
     }
 
     /// Notes a write to a store on this device.
-    public func noteLocalChange() {
+    package func noteLocalChange() {
         let before = schedule
         schedule?.noteChange(monotonicTime())
         if schedule != before { onScheduleChange?() }
     }
 
     /// Uploads what is pending as soon as the limit on uploads allows.
-    public func hasten() {
+    package func hasten() {
         schedule?.hasten(monotonicTime())
         onScheduleChange?()
     }
 
     /// Notes that the machine's network may have changed.
-    public func noteNetwork() {
+    package func noteNetwork() {
         schedule?.noteNetwork(monotonicTime())
         onScheduleChange?()
     }
 
     /// Notes that the remote has something new.
-    public func noteHint() {
+    package func noteHint() {
         schedule?.noteHint(monotonicTime())
         onScheduleChange?()
     }
 
     /// The backend's hints, to be passed to ``noteHint()``. They end when the account leaves this backend.
-    public var hints: AsyncStream<Void>? { backend?.hints() }
+    package var hints: AsyncStream<Void>? { backend?.hints() }
 
     /// When the next cycle is due, by the monotonic clock; `nil` if none is before another event.
-    public var nextCycle: UInt64? {
+    package var nextCycle: UInt64? {
         isPaused || (isStopped && !looksAgain) ? nil : replica.cycle.nextCycle
     }
 
     /// Pauses or resumes sync. A pause is not an error. What is pending waits.
-    public func setPaused(_ isPaused: Bool) {
+    package func setPaused(_ isPaused: Bool) {
         guard isPaused != self.isPaused else { return }
         replica.isPaused = isPaused
         guard backend != nil, !isStopped else { return }
@@ -161,19 +161,19 @@ public final class AccountSync {
     }
 
     /// Whether the remote was reset. Sync is paused until the user says which side is right.
-    public var isReset: Bool { state == .paused && lastError?.code == .reset }
+    package var isReset: Bool { state == .paused && lastError?.code == .reset }
 
     /// Whether the last cycle with this backend that ended has joined everything of the account that can be read.
-    public internal(set) var hasReadAll = false
+    package internal(set) var hasReadAll = false
 
     /// Whether the last cycle that ended skipped something that can't be read.
-    public internal(set) var hasUnread = false
+    package internal(set) var hasUnread = false
 
     /// Whether a cycle is under way.
-    public var isInCycle: Bool { replica.cycle.isRunning }
+    package var isInCycle: Bool { replica.cycle.isRunning }
 
     /// Whether the last cycle that ended found this device's last publication in the remote, whatever else is there.
-    public internal(set) var isPublished = false
+    package internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {
         let isThere = hasEnded && database.account.isDownloaded
@@ -182,19 +182,19 @@ public final class AccountSync {
     }
 
     /// Whether this device lacks the account's key. Sync is paused until the user enters the recovery phrase.
-    public var needsKey: Bool { state == .paused && lastError?.code == .keyNeeded }
+    package var needsKey: Bool { state == .paused && lastError?.code == .keyNeeded }
 
     /// Whether sync is paused until the user decides something.
     private var isStopped: Bool { isReset || needsKey }
 
     /// When a failed cycle is tried again, by the monotonic clock; `nil` if the last one did not fail.
-    public var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
+    package var nextAttempt: UInt64? { state == .paused ? nil : schedule?.nextAttempt }
 
     /// Whether changes are pending that may be uploaded.
-    public var hasPendingChanges: Bool { replica.hasPendingChanges }
+    package var hasPendingChanges: Bool { replica.hasPendingChanges }
 
     /// Whether what is pending is going to be uploaded, as far as is known.
-    public var isUploading: Bool {
+    package var isUploading: Bool {
         switch state {
         case .idle, .syncing: true
         case .initialSync: lastError == nil

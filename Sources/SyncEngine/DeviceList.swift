@@ -8,7 +8,7 @@
 // removed from the list is listed again after its next upload.
 
 internal import PropertyList
-public import Replication
+package import Replication
 internal import StoreEngine
 
 /// The stores of an account that belong to no app.
@@ -20,13 +20,13 @@ enum HiddenStore {
 }
 
 /// A device of an account, as all its devices know it.
-public struct AccountDevice: Equatable, Sendable {
+package struct AccountDevice: Equatable, Sendable {
     /// Random, and constant as long as the device's database exists.
-    public let identifier: String
+    package let identifier: String
     /// The name that users see.
-    public var name: String
+    package var name: String
     /// About when the device last uploaded something, in microseconds since 1970; 0 if never.
-    public var lastSeen: UInt64
+    package var lastSeen: UInt64
     /// Whether the user has removed the device from the list, and it has not uploaded since.
     var isForgotten = false
 }
@@ -34,13 +34,13 @@ public struct AccountDevice: Equatable, Sendable {
 /// The devices of one user's account, including this one.
 ///
 /// Not Sendable: it lives with the database in its owner's isolation.
-public final class DeviceList {
+package final class DeviceList {
     /// This device, as the others are told of it.
-    public var own: RemoteDevice
+    package var own: RemoteDevice
     /// Whether the user chose this device's name here, and the account has yet to receive it. Until then, it counts.
-    public var announcesName = false
+    package var announcesName = false
     /// Called when this device gets another name, and when the account has the name that was chosen here.
-    public var onOwnChange: (() -> Void)?
+    package var onOwnChange: (() -> Void)?
 
     private let database: UserDatabase
     /// The devices by the origins under which they wrote, as far as pulls have found them.
@@ -51,7 +51,7 @@ public final class DeviceList {
     init(_ database: UserDatabase, own: RemoteDevice) { (self.database, self.own) = (database, own) }
 
     /// Returns the identifier of the device that wrote under an origin; `nil` if it is unknown.
-    public func identifier(of origin: Origin) -> String? {
+    package func identifier(of origin: Origin) -> String? {
         origin == database.origin ? own.identifier : writers[origin]?.identifier
     }
 

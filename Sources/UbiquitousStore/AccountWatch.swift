@@ -26,7 +26,7 @@ final class AccountWatch {
         EventLoop.task { _ = try? await account.unsubscribe() }
     }
 
-    /// Subscribes to a service that was found, if there are watchers.
+    /// Subscribes to a service that has been found, if there are watchers.
     func follow(_ connection: ServiceConnection) async {
         if watchers.isEmpty { return }
         let account = connection.account()
@@ -36,7 +36,7 @@ final class AccountWatch {
             self.account = account
             await tell()
         } catch {
-            // The service has gone again; the next one is followed.
+            // The service has gone again; the link calls this for the next one.
             self.account = nil
         }
     }

@@ -9,7 +9,7 @@ package final class Gate: Sendable {
     // A group waits by the monotonic clock. NSCondition waits by the wall clock, which may be set meanwhile.
     private let closed = DispatchGroup()
 
-    /// One that is closed.
+    /// Makes a closed gate.
     package init() {
         closed.enter()
     }
@@ -28,12 +28,12 @@ package final class Gate: Sendable {
         if isFirst { closed.leave() }
     }
 
-    /// Waits until it is open.
+    /// Waits until the gate is open.
     ///
     /// - Returns: the outcome it was opened with; `nil` after the timeout.
     package func wait(atMost seconds: Double) -> Bool? { wait(until: .now() + seconds) }
 
-    /// The same until a time, by the monotonic clock.
+    /// Waits until the gate is open, or until a time by the monotonic clock. The result is that of ``wait(atMost:)``.
     package func wait(until end: DispatchTime) -> Bool? {
         _ = closed.wait(timeout: end)
         return outcome.withLock { $0 }

@@ -75,9 +75,9 @@ struct LocalCopy {
     /// The generation of the last reply to a write.
     private var acknowledgedGeneration: UInt64 = 0
 
-    /// The app has read before the first snapshot arrived.
+    /// Whether the app read before the first snapshot arrived.
     private var isReadEarly = false
-    /// A ``Action/send`` is under way.
+    /// Whether a ``Action/send`` is under way.
     private var isSending = false
     private var isFetching = false
     /// The number of writes to send one by one, after they were refused together.
@@ -95,13 +95,13 @@ struct LocalCopy {
     /// Whether the service has replied to every write.
     var isSettled: Bool { sent.isEmpty && queue.isEmpty }
 
-    /// What the service has not acknowledged.
+    /// The changes that the service has not acknowledged.
     var pending: Changes { (sent + queue.writes).changes }
 
-    /// What was sent and may have been taken, though no answer came.
+    /// The changes that were sent and not answered; the service may have applied them.
     var unanswered: Changes { sent.changes }
 
-    /// The newest generation that is known.
+    /// The newest known generation.
     var known: UInt64 { max(generation ?? 0, acknowledgedGeneration) }
 
     // MARK: The app
@@ -241,7 +241,7 @@ struct LocalCopy {
     }
 }
 
-// MARK: - What is done with it
+// MARK: - Carrying out events
 
 extension LocalCopy {
     /// The last value written to a key whose reply is outstanding.

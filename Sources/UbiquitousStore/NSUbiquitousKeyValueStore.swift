@@ -158,7 +158,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
     open func synchronize() -> Bool { store.synchronizeSoon() }
 }
 
-// MARK: - Being told
+// MARK: - Notifications
 
 extension NSUbiquitousKeyValueStore {
     /// Posted when another device or another process changed values, and when a write was refused and reverted. The

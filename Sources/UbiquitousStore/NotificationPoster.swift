@@ -9,7 +9,7 @@ internal import Synchronization
 final class NotificationPoster: Sendable {
     private let registration = Mutex<UUID?>(nil)
 
-    /// Begins.
+    /// Begins to post a store's announcements; `object` is the notifications' object.
     func post(_ store: SharedStore, about object: NSUbiquitousKeyValueStore) {
         let observer = store.observe { [weak object] announcement in
             guard let object else { return }
@@ -20,7 +20,7 @@ final class NotificationPoster: Sendable {
         registration.withLock { $0 = observer }
     }
 
-    /// Ends.
+    /// Stops posting.
     func stop(_ store: SharedStore) {
         if let observer = registration.withLock({ $0 }) { store.stopObserving(observer) }
     }
@@ -53,11 +53,11 @@ extension SharedStore {
 }
 
 extension UbiquitousStoreError {
-    /// Tells the person at the terminal, or the journal, what a member that can't throw has not done.
+    /// Writes the error to standard error, for members that can't throw.
     func log() { logLine("UbiquitousStore: \(self)") }
 }
 
-/// Writes a line to standard error. A key in it may be of any length and hold what steers a terminal.
+/// Writes a line to standard error, truncated and cleaned: a key in it may be long and contain control characters.
 package func logLine(_ line: String) {
     try? FileHandle.standardError.write(contentsOf: Data("\(line.cleaned(atMost: 2048))\n".utf8))
 }

@@ -62,18 +62,18 @@ final class SharedStore: Sendable {
         return copy.withLock { $0.visible }
     }
 
-    /// The values as they are, without waiting.
+    /// The values in the copy, without waiting for the first snapshot.
     var presentValues: [Text: Value] { copy.withLock { $0.visible } }
 
-    /// Whether the service has answered once.
+    /// Whether the first snapshot has arrived.
     var hasSnapshot: Bool { copy.withLock { $0.generation != nil } }
 
-    /// What the service has not acknowledged, what of it was sent, and the generation that is known.
+    /// The changes that the service has not acknowledged, those of them that were sent, and the newest generation.
     var pending: (Changes, unanswered: Changes, known: UInt64) {
         copy.withLock { ($0.pending, $0.unanswered, $0.known) }
     }
 
-    /// Whether the bus's thread is another one, which makes progress while this one waits.
+    /// Whether this thread may wait for the bus's thread: the process has one, and it is another thread.
     private static var canWait: Bool {
         OwnProcess.isThis && EventLoop.shared.isIsolatingCurrentContext() != true
     }
@@ -218,13 +218,13 @@ final class SharedStore: Sendable {
         return observer
     }
 
-    /// Ends what ``observe(_:)`` began.
+    /// Removes an observer that ``observe(_:)`` added.
     func stopObserving(_ observer: UUID) {
         visitors.withLock { $0.observers[observer] = nil }
     }
 
     /// Calls `watcher` with each change of the copy, on the thread that makes it, as long as the store is in use: with
-    /// the keys that this process wrote, or with `nil` for what the service said.
+    /// the keys that this process wrote, or with `nil` after an event from the service.
     func watch(_ watcher: @escaping @Sendable ([Text]?) -> Void) {
         watchers.withLock { $0.append(watcher) }
         isWatched.store(true, ordering: .releasing)
@@ -236,7 +236,7 @@ final class SharedStore: Sendable {
         for watcher in watchers.withLock({ $0 }) { watcher(keys) }
     }
 
-    /// Tells the observers.
+    /// Calls the observers on the store's queue.
     func announce(_ announcement: Announcement) {
         queue.async { [self] in
             for action in visitors.withLock({ Array($0.observers.values) }) { action(announcement) }
@@ -298,7 +298,7 @@ private struct Visitors {
     var identifier: String
     var waiting: [Ticket: CheckedContinuation<Void, any Error>] = [:]
     var observers: [UUID: @Sendable (Announcement) -> Void] = [:]
-    /// Nothing has arrived from the service since a caller's wait timed out.
+    /// Whether nothing has arrived from the service since a caller's wait timed out.
     var isServiceSilent = false
     private var lastTicket: Ticket = 0
 

@@ -15,7 +15,7 @@ final class StoreLink {
     private let address: BusAddress
     /// Empty if only the service knows this program's store.
     private let identifier: String
-    /// Whose copy it is.
+    /// The store whose copy the link updates.
     weak var store: SharedStore?
 
     let accountWatch = AccountWatch()
@@ -117,7 +117,7 @@ final class StoreLink {
         }
     }
 
-    // MARK: Losing it
+    // MARK: Losing the service
 
     private func lose(_ error: any Error) {
         attempt += 1
@@ -128,8 +128,8 @@ final class StoreLink {
         retryLater(error)
     }
 
-    /// Tells the developer or the user of a store that stays closed until one of them changes something: Apple's members
-    /// don't throw, and the app may never ask.
+    /// Logs, once, that the store stays closed until the developer or the user changes something. Apple's members don't
+    /// throw, so the app may not know.
     private func complainOnce(_ error: any Error) {
         guard !hasComplained, let error = error as? UbiquitousStoreError, Self.isFinal(error.code) else { return }
         hasComplained = true
@@ -151,8 +151,8 @@ final class StoreLink {
     private func isForTheServiceToChange(_ error: any Error) -> Bool {
         guard connection?.isOpen == true, let error = error as? UbiquitousStoreError else { return false }
         if Self.isFinal(error.code) { return true }
-        // The bus can't activate it; unless it has started since, which was signalled before this attempt learnt of its
-        // failure.
+        // The bus can't activate the service. If the name has an owner all the same, the service has started since, and
+        // its signal came before this attempt failed, so another attempt is needed.
         return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
             && connection?.owner == nil
     }
@@ -165,7 +165,7 @@ final class StoreLink {
         }
     }
 
-    // MARK: What the copy asks for
+    // MARK: The copy's actions
 
     /// Requests what changed since a generation, and passes it to the copy.
     func fetch(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A store as the library of settings uses it: keys of UserDefaults that roam live in it.
+// A store as DefaultsDomains uses it: the roaming keys of UserDefaults are kept in it.
 
 internal import Foundation
 package import PropertyList
@@ -12,17 +12,17 @@ package final class StoreMirror: Sendable {
     package let identifier: String
     private let store: SharedStore
 
-    /// Changes that this process didn't make, or a write that was refused.
+    /// Changes that this process didn't make, or a refused write.
     package struct Event: Sendable {
         /// A reason of the D-Bus interface.
         package let reason: UInt32
         /// The keys, sorted.
         package let keys: [Text]
-        /// Why a write was refused, and taken back.
+        /// Why a write was refused and reverted; `nil` if none was.
         package let error: UbiquitousStoreError?
     }
 
-    /// The copy of a store.
+    /// Makes the copy of a store.
     ///
     /// - Parameter bus: `system`, `session` or an address.
     package init(identifier: String, bus: String) {
@@ -32,16 +32,16 @@ package final class StoreMirror: Sendable {
 
     // MARK: Reading
 
-    /// The values, as they are here; what is waited for is absent.
+    /// The values in the copy; none before the service's first answer.
     package var values: [Text: Value] { store.presentValues }
 
-    /// Whether the service has answered once.
+    /// Whether the service's values have arrived.
     package var isLoaded: Bool { store.hasSnapshot }
 
-    /// Waits until the values are here, for half a second at most.
+    /// Waits until the service's values have arrived, for half a second at most.
     package func awaitValues() { _ = store.values }
 
-    /// Takes in what the service has by now.
+    /// Brings the copy up to date, if the service can be reached.
     package func refresh() async { try? await store.refresh() }
 
     // MARK: Writing
@@ -56,7 +56,7 @@ package final class StoreMirror: Sendable {
     /// - Throws: ``UbiquitousStoreError`` if they are refused.
     package func writeAndWait(_ changes: [Text: Value?]) async throws { try await store.writeAndWait(changes) }
 
-    /// What the service has not acknowledged, what of it was sent, and the generation that was known.
+    /// The changes that the service has not acknowledged, those of them that were sent, and the newest known generation.
     package var pending: (changes: [Text: Value?], unanswered: [Text: Value?], known: UInt64) {
         let (changes, unanswered, known) = store.pending
         return (changes, unanswered, known)
@@ -67,8 +67,8 @@ package final class StoreMirror: Sendable {
 
     // MARK: Following
 
-    /// Calls `changed` on the thread of each change of the copy: with the keys that this process wrote, or with `nil`.
-    /// Calls `announced` on the store's serial queue with what observers are told. Both last as long as the store.
+    /// Until the store is released, calls `changed` on the thread of each change of the copy, with the keys that this
+    /// process wrote, or `nil` after an event from the service; and `announced` on the store's serial queue.
     package func follow(
         changed: @escaping @Sendable (_ written: [Text]?) -> Void, announced: @escaping @Sendable (Event) -> Void
     ) {
@@ -78,7 +78,7 @@ package final class StoreMirror: Sendable {
         }
     }
 
-    /// Whether nobody has signed in; `nil` if the service doesn't say.
+    /// Returns whether the user is signed out; `nil` if the service doesn't answer.
     package func isSignedOut() async -> Bool? {
         await EventLoop.task { [store] in
             guard let account = try? await store.object().connection.account().properties() else { return nil }

@@ -12,7 +12,7 @@ struct StorePlace: Hashable, Sendable {
     /// Empty if the service is to determine this program's store.
     let identifier: String
 
-    /// Takes what the app names, or else the environment, or else the app's manifest.
+    /// Uses the app's choice, or else the environment's, or else that of the app's manifest.
     ///
     /// - Parameters:
     ///   - identifier: the app's choice.
@@ -71,7 +71,7 @@ extension InstalledManifests {
 }
 
 extension [String: String] {
-    /// A variable, if it is set and not empty.
+    /// Returns a variable's value; `nil` if it is unset or empty.
     fileprivate func named(_ name: String) -> String? {
         self[name].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -169,7 +169,7 @@ public final class UbiquitousStore: Sendable {
         return try await store.object().history(key.name).compactMap { FormerValue($0, key) }
     }
 
-    // MARK: Being told
+    // MARK: Changes
 
     /// Changes from now on that this process doesn't make, and refused writes.
     ///

@@ -132,7 +132,7 @@ extension UbiquitousStoreError {
         return own.publicCode
     }
 
-    /// From the names of the D-Bus specification and of sd-bus.
+    /// The codes of the errors of the D-Bus specification and of sd-bus, by the last part of their names.
     private static let standardCodes: [String: Code] = [
         "ServiceUnknown": .serviceUnavailable, "NameHasNoOwner": .serviceUnavailable, "NoReply": .serviceUnavailable,
         "Disconnected": .serviceUnavailable, "NoServer": .serviceUnavailable, "FileNotFound": .serviceUnavailable,

@@ -21,7 +21,7 @@ extension Write {
 }
 
 extension UbiquitousStoreError {
-    /// A broken rule for keys or values.
+    /// Makes an error from a broken rule for keys or values.
     package init(refusing error: any Error) {
         let code: Code =
             switch error {

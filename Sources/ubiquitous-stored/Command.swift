@@ -4,10 +4,10 @@ public import ArgumentParser
 internal import ControlCommands
 internal import Files
 internal import Glibc
-public import Logging
+package import Logging
 internal import SDBus
 internal import StoreBus
-public import StoreDaemon
+package import StoreDaemon
 
 /// The command line of the service.
 @main

@@ -2,8 +2,8 @@
 
 // Prints the signals of a store as they arrive: `watch-store ADDRESS PATH [FLAGS]`, with the flags of Subscribe.
 //
-// The demonstration's subscriber, and the smallest one there can be. busctl can't be one: a subscription is
-// the connection's that made it, and busctl's ends with its call.
+// The demo's subscriber, as small as possible. busctl can't subscribe: a subscription belongs to the connection that
+// made it, and busctl's connection ends with the call.
 
 internal import Glibc
 internal import PropertyList
@@ -42,7 +42,7 @@ private enum Watching {
         let connection = try BusConnection.open(.address(address), description: "watch-store")
         connection.onDisconnect = { EventLoop.shared.exit(1) }
         ends = [SIGINT, SIGTERM].map { EventLoop.shared.onSignal($0) { EventLoop.shared.exit(0) } }
-        // Only the owner of the service's name is believed: on a bus without our policy anybody may send this.
+        // With a sender, the bus delivers no broadcasts of others. It still delivers what others send to us alone.
         match = try await connection.addMatch(
             "type='signal',sender='\(BusNames.service)',interface='\(BusNames.storeInterface)',path='\(path)'"
         ) { try? show($0) }

@@ -6,7 +6,7 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// A program as it is written for Apple's systems, in a process of its own.
+/// A program written as for Apple's systems, in its own process.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct AppTests {
     @Test func `a refused key neither steers the terminal nor hides why it was refused`() async throws {
@@ -21,7 +21,7 @@ struct AppTests {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0), "\(desk.error)")
             #expect(try await desk.run("write-many").exit == .code(0))
-            // On a busy machine the service gets what was set only when the next process starts.
+            // On a busy machine the values may reach the service only when the next process starts.
             #expect(try await desk.run("read", "name", "registered").output == "Ada 1")
             let values = try await desk.other().snapshot().values
             #expect(values.count == 201 && values["name"] == .string("Ada"))
@@ -128,7 +128,7 @@ struct AppTests {
 
     @Test func `synchronize says that all is kept, and it is`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
-            // It says false if the disk takes more than a second.
+            // The program prints false if the disk takes more than a second.
             try await eventually("it is synchronized") {
                 try await desk.run("synchronize", "name", "Ada").output == "true"
             }
@@ -203,7 +203,7 @@ struct AppTests {
         }
     }
 
-    /// Root may write everywhere.
+    /// Needs root to run a program as another user; root itself may write everywhere.
     @Test(.enabled(if: geteuid() == 0))
     func `an outbox that a person may only read is shown, said to be full, and never delivered`() async throws {
         try await DefaultsDesk.with(started: false, users: true) { (desk: DefaultsDesk) async throws in

@@ -6,7 +6,7 @@ import PropertyList
 import Testing
 
 struct CoercionTests {
-    /// A value, and what each getter has to make of it.
+    /// A value, and what each getter has to return for it.
     struct Row: Sendable, CustomTestStringConvertible {
         let value: Value
         var bool = false

@@ -24,9 +24,9 @@ final class DefaultsDesk: Sendable {
         if isStarted { try await device.start() }
     }
 
-    /// Runs a test at a desk of its own.
+    /// Runs a test with its own bus and service.
     ///
-    /// - Parameter areSeveral: whether the bus lets other users in.
+    /// - Parameter areSeveral: whether the bus admits other users.
     static func with(
         started isStarted: Bool = true, users areSeveral: Bool = false, _ options: Device.Options = Device.Options(),
         _ body: (DefaultsDesk) async throws -> Void
@@ -44,36 +44,36 @@ final class DefaultsDesk: Sendable {
         }
     }
 
-    /// The settings of the usual domain in this process.
+    /// Returns the settings of a domain, by default the usual one, in this process.
     func settings(_ domain: String = editor) -> DefaultsDomains.UserDefaults {
         DefaultsDomains.UserDefaults(domain: domain, bus: bus.address, outboxes: outboxes)
     }
 
-    /// Where this process puts what the service does not take.
+    /// The directory of this process's outboxes, for writes that wait for the service.
     var outboxes: String { device.directory.path + "/outboxes" }
 
-    /// Waits until the service has all that was set.
+    /// Waits until everything that was set is in the service and on disk.
     func settle(_ defaults: DefaultsDomains.UserDefaults) async throws {
         try await eventually("all is on the disk") { defaults.synchronize() && !defaults.isUnsettled }
     }
 
-    /// The same in another program.
+    /// Returns a client of the domain that acts as another program.
     @BusActor func other(_ domain: String = editor, isHost: Bool = false) throws -> DomainClient {
         try BusClient(bus).domain(domain, isHost: isHost)
     }
 
-    /// Returns when observers have been told of everything so far.
+    /// Returns when observers have received everything so far.
     static func drain() async {
         await withCheckedContinuation { continuation in
             DefaultsDomains.UserDefaults.afterObservers { continuation.resume() }
         }
     }
 
-    // MARK: A program
+    // MARK: The program
 
     var state: String { device.directory.path + "/app-state" }
 
-    /// Starts the program, with what it says in ``output``.
+    /// Starts the program; ``output`` has what it prints.
     func start(
         _ words: [String], as user: UInt32? = nil, program: String? = nil, variables: [String: String] = [:]
     ) throws -> ChildProcess {
@@ -82,14 +82,14 @@ final class DefaultsDesk: Sendable {
         environment["UBIQUITOUS_STORE_DOMAIN"] = editor
         environment["XDG_STATE_HOME"] = state
         environment.merge(variables) { $1 }
-        // A program's output is added to the file.
+        // Programs append their output to the file.
         unlink(device.directory.path + "/app-output")
         return try ChildProcess(
             [try program ?? ChildProcess.built("defaults-app")] + words, as: user, environment: environment,
             output: (device.directory.path + "/app-output", device.directory.path + "/app-error"))
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     func run(_ words: String..., program: String? = nil, variables: [String: String] = [:]) async throws -> (
         exit: ChildProcess.Exit, output: String
     ) {

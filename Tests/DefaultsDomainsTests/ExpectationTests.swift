@@ -25,7 +25,7 @@ struct ExpectationTests {
     private static let bytes = Data([0, 1, 2, 3, 4])
     private static let file = URL(fileURLWithPath: "/hello/world")
 
-    /// That a value comes out of a getter when it is registered, and when it is set.
+    /// Makes two rows: a getter returns a value when it is registered, and when it is set.
     private static func both(
         _ name: String, _ value: @escaping @Sendable () -> Any,
         _ holds: @escaping @Sendable (UserDefaults) -> Bool
@@ -141,7 +141,7 @@ struct ExpectationTests {
             return notifications { defaults.set(1, forKey: "equal") } == 0
         },
         Row("G10") { defaults in
-            // Primary, argument, app, registered: what is searched first wins.
+            // The arguments win over the own domain, that over the global one, and that over registered values.
             defaults.register(defaults: ["order": 1])
             defaults.setPersistentDomain(["order": 2], forName: UserDefaults.globalDomain)
             guard defaults.integer(forKey: "order") == 2 else { return false }
@@ -152,7 +152,7 @@ struct ExpectationTests {
         },
     ]
 
-    /// How often the notification is posted on this thread while something is done.
+    /// Counts how often the notification is posted on this thread during `body`.
     private static func notifications(_ body: () -> Void) -> Int {
         let counter = Counter(ofThread: pthread_self())
         let token = NotificationCenter.default.addObserver(
@@ -163,7 +163,7 @@ struct ExpectationTests {
         return counter.value
     }
 
-    /// Other tests' settings change on other threads.
+    /// Counts calls on one thread, because other tests change settings on other threads.
     private final class Counter: Sendable {
         private let thread: pthread_t
         private let number = Mutex(0)
@@ -192,7 +192,7 @@ struct ExpectationTests {
             let cell = line.split(separator: "|").first.map { $0.trimmingCharacters(in: .whitespaces) } ?? ""
             return cell.wholeMatch(of: /[FG][0-9]+/) == nil ? nil : cell
         }
-        // The letter at the end says how the value came in.
+        // The letter at the end says whether the value was registered or set.
         let tested = Set((Self.corelibs + Self.gnustep).map { $0.testDescription.filter { !$0.isLowercase } })
         #expect(Set(named) == tested && named.count == Set(named).count)
     }

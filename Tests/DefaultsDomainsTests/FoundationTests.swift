@@ -5,12 +5,12 @@ import Foundation
 import Testing
 import UbiquitousStoreTesting
 
-/// The object of Foundation's class beside Foundation's own: each of the members that can be overridden.
+/// The object of Foundation's class, compared with Foundation's own: each member that can be overridden.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct FoundationTests {
     typealias Theirs = Foundation.UserDefaults
 
-    /// A member, what a program sees that uses it, and why that differs from Foundation's where it does.
+    /// A member, what a program sees that uses it, and, if that differs from Foundation's, why.
     struct Member: Sendable {
         let name: String
         let expected: String
@@ -192,7 +192,7 @@ struct FoundationTests {
 
     @Test func `the rows are the members of Foundation's class that can be overridden`() throws {
         let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n")
-        // Where Foundation is linked statically, there is no list to compare with.
+        // If Foundation is linked statically, there is no list to compare with.
         guard let line = maps.first(where: { $0.hasSuffix("/libFoundation.so") }),
             let slash = line.firstIndex(of: "/")
         else { return }
@@ -208,7 +208,7 @@ struct FoundationTests {
         let members = Self.setters + Self.getters + Self.others + Self.persistent("")
         #expect(symbols.count == members.count, "\(symbols.sorted())")
         for member in members {
-            // A symbol has the letters of a name, but for words that came before; of an initialiser its label.
+            // A symbol contains the name, without words that occurred before in it, or an initialiser's label.
             let name = member.name.replacing("static ", with: "").replacing("UserDefaults", with: "")
                 .replacing("__allocating_init(", with: "").prefix { !"(.:".contains($0) }
             #expect(symbols.contains { $0.contains(name) }, "\(member.name)")

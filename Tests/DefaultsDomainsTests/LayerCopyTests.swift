@@ -60,10 +60,10 @@ struct LayerCopyTests {
         }
         copy.write(["a": .none])
         #expect(copy.unanswered("a") == [.integer(2), .integer(3)])
-        // Somebody has delivered it meanwhile.
+        // Another process has delivered the outbox meanwhile.
         _ = copy.loaded(9, isComplete: true, ["a": .integer(3)])
         #expect(copy.nextCall() == LayerCopy.Call(changes: ["a": .none], since: 9))
-        // What another program has set counts.
+        // Another program's write to the key must not be overwritten.
         copy.lost()
         copy.write(["a": .integer(4)])
         _ = copy.loaded(12, isComplete: true, ["a": .integer(3)])
@@ -108,7 +108,7 @@ struct LayerCopyTests {
         copy.write(["c": .integer(1)], ticket: 1)
         #expect(copy.nextCall() == LayerCopy.Call(changes: ["a": .integer(1), "b": .integer(1)], since: 5))
         #expect(copy.acknowledged(10).isEmpty && copy.nextCall() == nil && copy.visible["a"] == .integer(1))
-        // An answer that was under way before says nothing about it.
+        // A snapshot from before the reply says nothing about the call.
         _ = copy.loaded(9, isComplete: false, [:])
         #expect(copy.nextCall() == nil)
         #expect(copy.loaded(10, isComplete: false, ["b": .integer(1)]) == ["a", "b"])
@@ -126,7 +126,7 @@ struct LayerCopyTests {
             copy.write(["c": .integer(1)])
             copy.lost()
             copy.write(["a": .integer(2), "b": .none])
-            // The service has taken the call.
+            // The service has applied the call.
             _ = copy.loaded(6, isComplete: true, ["a": .integer(1), "b": .integer(1)])
             var sent: [Text: UInt64] = [:]
             while let call = copy.nextCall() {
@@ -164,7 +164,7 @@ struct LayerCopyTests {
         #expect(copy.nextCall()?.changes == ["b": .integer(2)])
     }
 
-    /// A service that takes and refuses calls, is changed by others, and goes, before or after it has taken one.
+    /// A service that applies and refuses calls, has other writers, and goes away before or after it applies a call.
     private struct ModelService {
         var values: [Text: Value] = [:]
         var generation: UInt64 = 1

@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 import struct DefaultsDomains.AppStorage
 import class DefaultsDomains.UserDefaults
 
-/// Apple's page of the class, member by member: docs/defaults-members.md. One that is missing doesn't compile here.
+/// Apple's page of the class, member by member: docs/defaults-members.md. If one is missing, this doesn't compile.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct MemberTests {
     private struct Member: Sendable {
@@ -64,7 +64,7 @@ struct MemberTests {
 
     private static let date = Date(timeIntervalSinceReferenceDate: 1)
 
-    /// Sets what the getters get, by the setter of each type.
+    /// The setters. They set the values that the getters get.
     private static let setters: [Member] = [
         Member("set(Bool)") {
             $0.set(true, forKey: "true")

@@ -6,7 +6,7 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Programs that were written for macOS, and compile with one added line: Tests/DefaultsApp.
+/// Programs that were written for macOS, and compile here with one added line: Tests/DefaultsApp.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct PortedAppTests {
     @Test func `a reader's settings are registered, set, there at the next start, and reset`() async throws {
@@ -14,7 +14,7 @@ struct PortedAppTests {
             let first = try await desk.run("reader")
             #expect(first.exit == .code(0), "\(desk.error)")
             #expect(first.output == "newestFirst system true no feed 1.0 1800 sponsored never no folder 0")
-            // The shared font scale is another object's; the selected feed and six settings are the standard one's.
+            // The font scale is set in a shared object; the selected feed and six settings in the standard one.
             let changed = try await desk.run("reader", "change")
             #expect(changed.output == "8", "\(desk.error)")
             let second = try await desk.run("reader")
@@ -66,7 +66,7 @@ struct PortedAppTests {
             try await eventually("its own settings, too") {
                 try await desk.other().snapshot().values["backgroundColor"] == .integer(3)
             }
-            // What is no colour changes nothing.
+            // A value that is no colour changes nothing.
             try await store.set("backgroundColor", .integer(9))
             try await store.set("backgroundColor", .integer(1))
             try await eventually("the next one") { desk.output.hasSuffix("colour 1") }

@@ -8,7 +8,7 @@ import Testing
 import UbiquitousStore
 import UbiquitousStoreTesting
 
-/// Every getter on values of every type, drawn at random.
+/// Every getter on random values of every type.
 @Suite(.timeLimit(.minutes(10)))
 struct RandomValueTests {
     private static let reals: [Double] = [
@@ -37,7 +37,7 @@ struct RandomValueTests {
         }
     }
 
-    /// What holds of the getters of a key that has this value.
+    /// Checks the getters of a key that has this value.
     private func check(_ defaults: DefaultsDomains.UserDefaults, _ key: String, _ value: Value) throws {
         let object = try #require(defaults.object(forKey: key))
         #expect(try Value(object: object) == value)
@@ -91,6 +91,6 @@ extension Value {
     fileprivate var isDictionary: Bool { if case .dictionary = self { true } else { false } }
     fileprivate var isData: Bool { if case .data = self { true } else { false } }
     fileprivate var isString: Bool { if case .string = self { true } else { false } }
-    /// As an app sets it.
+    /// The object as an app sets it.
     fileprivate var object: Any? { ["value": self].objects["value"] }
 }

@@ -8,14 +8,14 @@ import SeededRandom
 import Testing
 import UbiquitousStoreTesting
 
-/// Programs that set and remove at random, while the service is killed, or has no room.
+/// Programs that set and remove at random, while the service is killed, or its disk is full.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RandomWriteTests {
     /// How often each program writes; script/full has it write for minutes.
     private static let count =
         ProcessInfo.processInfo.environment["RANDOM_WRITES"].flatMap(Int.init) ?? 1500
 
-    /// The numbers that a program has set a key to; `nil` is a removal.
+    /// Reads the numbers to which a program has set each key; `nil` is a removal.
     private func journal(_ path: String) throws -> [String: [Int?]] {
         var found: [String: [Int?]] = [:]
         for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
@@ -43,7 +43,7 @@ struct RandomWriteTests {
             }
             while apps.contains(where: { $0.exit == nil }) {
                 try await desk.device.restart()
-                // Between two kills some writes get through, and some wait.
+                // Between two kills some writes reach the service, and some wait.
                 let generation = try await desk.other().snapshot().generation + .random(in: 1...40, using: &random)
                 try await eventually("something is written") {
                     let now = try await desk.other().snapshot().generation
@@ -51,7 +51,7 @@ struct RandomWriteTests {
                 }
             }
             for app in apps { #expect(try await app.finish() == .code(0), "\(desk.error)") }
-            // The next program hands over what these could not.
+            // The next program delivers what these couldn't.
             #expect(try await desk.run("read", "name").exit == .code(0), "\(desk.error)")
             try await check(desk, names, try paths.map(journal))
         }

@@ -11,12 +11,12 @@ import UbiquitousStoreTesting
 
 import class DefaultsDomains.UserDefaults
 
-/// Keys of an app's settings that live in its synced store.
+/// Keys of an app's settings that are kept in its synced store.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RoamingTests {
     private static let store = "org.example.Editor.store"
 
-    /// A device on which this process, or another program, is the editor, with two keys that roam.
+    /// Returns the options of a device whose manifest names this process, or another program, and lets two keys roam.
     private static func options(program: String? = nil) throws -> Device.Options {
         let program = try program ?? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var manifest = ManifestText(store, application: editor, executables: [program])
@@ -34,7 +34,7 @@ struct RoamingTests {
         try BusClient(desk.bus).store(Self.store)
     }
 
-    /// Collects the changes that an object tells of.
+    /// Collects an object's changes.
     private final class Told: Sendable {
         private let changes = Mutex<[UserDefaults.Change]>([])
         private let loop = Mutex<Task<Void, Never>?>(nil)
@@ -133,7 +133,7 @@ struct RoamingTests {
         }
     }
 
-    /// Counts a notification of any object.
+    /// Counts how often a notification is posted, about any object.
     private final class Posting: Sendable {
         private let posted = Atomic<Int>(0)
         var count: Int { posted.load(ordering: .acquiring) }
@@ -207,7 +207,7 @@ struct RoamingTests {
 
     // MARK: Without the service
 
-    /// The variables with which the program finds its manifest by itself.
+    /// Returns the environment with which the program finds its manifest by itself.
     private static func variables(_ desk: DefaultsDesk) throws -> [String: String] {
         let home = desk.device.directory.path + "/data"
         let folder = home + "/ubiquitous-store/manifests.d"
@@ -255,7 +255,7 @@ struct RoamingTests {
 }
 
 extension Array {
-    /// The results for the elements, one after the other.
+    /// Maps the elements one after the other.
     fileprivate func mapInTurn<T>(_ body: (Element) async throws -> T) async rethrows -> [T] {
         var results: [T] = []
         for element in self { results.append(try await body(element)) }

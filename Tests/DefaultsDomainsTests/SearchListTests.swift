@@ -105,7 +105,7 @@ struct SearchListTests {
         }
     }
 
-    /// The obvious way.
+    /// The obvious version.
     private struct Slow {
         let layers: [SearchList.Layer]
         var contents: [SearchList.Layer: [Text: Value]] = [:]

@@ -5,7 +5,7 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// What it costs an app to start with settings, in messages on its bus.
+/// How many messages an app with settings sends when it starts.
 @Suite(.timeLimit(.minutes(10)))
 struct StartTests {
     /// A message as `busctl monitor` prints it.
@@ -23,7 +23,7 @@ struct StartTests {
         }
     }
 
-    /// The calls that a program makes until it is gone from the bus, by interface.
+    /// Runs a program, and returns the calls that it made until it left the bus, with their interfaces.
     private func calls(_ desk: DefaultsDesk, _ words: [String]) async throws -> [String] {
         let log = desk.device.directory.path + "/messages"
         func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
@@ -51,7 +51,7 @@ struct StartTests {
             try await desk.other().set("name", .string("Ada"))
             let calls = try await calls(desk, ["read", "name"])
             #expect(desk.output == "Ada")
-            // What every client of the service asks the bus, and one call.
+            // The calls to the bus that every client of the service makes, and one more.
             #expect(
                 calls == ["DBus.Hello", "DBus.AddMatch", "DBus.GetNameOwner", "DBus.AddMatch", "Defaults.OpenDomains"])
         }

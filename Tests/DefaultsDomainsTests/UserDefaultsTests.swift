@@ -15,7 +15,7 @@ import class DefaultsDomains.UserDefaults
 /// Apple's class with a real service.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct UserDefaultsTests {
-    /// Counts what is posted about an object, on whichever thread.
+    /// Counts how often a notification is posted about an object, on any thread.
     private final class Postings: Sendable {
         private let observers = Mutex<[any NSObjectProtocol & Sendable]>([])
         private let posted = Atomic<Int>(0)
@@ -333,7 +333,7 @@ struct UserDefaultsTests {
         }
     }
 
-    /// Only root has other people's.
+    /// Only root may use other users' settings.
     @Test(.enabled(if: geteuid() == 0))
     func `root reads, writes and follows another person's settings, and their own stay apart`() async throws {
         try await DefaultsDesk.with(users: true) { (desk: DefaultsDesk) async throws in
@@ -619,7 +619,7 @@ struct UserDefaultsTests {
             }
             await DefaultsDesk.drain()
             #expect(gone.allSatisfy { $0.defaults == nil })
-            // The search of the first goes on for all.
+            // The first object's search continues for all.
             #expect(gone.dropFirst().allSatisfy { $0.box == nil })
             try await desk.other("org.example.Shared").set("size", .integer(13))
             try await eventually("all are told") { tracked.load(ordering: .relaxed) == 100 }
@@ -652,7 +652,7 @@ extension UserDefaults {
     var testedProfile: [String: Any]? { dictionary(forKey: "tested profile") }
 }
 
-/// What may have gone.
+/// Weak references, to see what was released.
 private struct Gone {
     weak var defaults: UserDefaults?
     weak var box: SearchBox?
@@ -692,7 +692,7 @@ private struct Stored {
     }
 }
 
-/// Runs on a thread of its own.
+/// Runs `body` on a new thread.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread {

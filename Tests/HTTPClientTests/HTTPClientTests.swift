@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// A client against a server on loopback that answers as each test has it.
+/// A client, and a server on loopback that answers as each test scripts it.
 @Suite(.timeLimit(.minutes(10)))
 struct HTTPClientTests {
     private func address(_ server: ScriptedServer, _ path: String = "/dav/") throws -> HTTPAddress {
@@ -274,7 +274,7 @@ struct HTTPClientTests {
 
     // MARK: Silence
 
-    /// The limit. Each of these takes longer, and is never silent for a quarter as long, were the machine not busy.
+    /// The limit. Each transfer takes longer, but on an idle machine it is never silent for a quarter as long.
     private static let limit = HTTPRequest.Patience.silence(.seconds(3))
 
     @Test func `an answer that comes slowly is no silence`() async throws {
@@ -341,7 +341,7 @@ struct HTTPClientTests {
         #expect(response.status == 500 && response.body.count == 100)
     }
 
-    /// What libcurl has read when it pauses, it joins to one piece.
+    /// libcurl joins what it has read when it pauses into one piece.
     @Test func `a body in pieces of a byte pauses for the loop's next turn, and arrives whole`() async throws {
         let count = 300_000
         let text =
@@ -463,7 +463,7 @@ struct HTTPClientTests {
         }
     }
 
-    /// TLS runs on the loop, where everybody's calls wait for it.
+    /// TLS runs on the loop's thread, where a slow handshake delays every caller.
     @Test(arguments: [["-tls1_2"], ["-tls1_3"], ["-tls1_2", "-cipher", "DHE"], ["-tls1_3", "-groups", "ffdhe8192"]])
     func `a server doesn't get to choose a prime, which may be as large as it likes`(_ options: [String]) async throws {
         let server = try TLSServer(options)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Where a `Location` leads.
+/// Resolving the reference in a `Location`.
 @BusActor
 @Suite struct ReferenceTests {
     private func resolve(_ reference: String) throws -> String? {
@@ -13,7 +13,7 @@ import Testing
         return base.resolving(reference, by: try Curl.load())?.description
     }
 
-    /// RFC 3986, 5.4.1 and 5.4.2, without the fragments, which are never sent.
+    /// The examples of RFC 3986, 5.4.1 and 5.4.2, without the fragments, which are never sent.
     @Test(arguments: [
         ("g", "g"), ("./g", "g"), ("g/", "g/"), ("?y", "d;p?y"), ("g?y", "g?y"), ("#s", "d;p?q"), ("g#s", "g"),
         ("g?y#s", "g?y"), (";x", ";x"), ("g;x", "g;x"), ("g;x?y#s", "g;x?y"), ("", "d;p?q"), (".", ""), ("./", ""),

@@ -8,11 +8,11 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What an account says of itself, compared with what happened.
+/// An account's properties, compared with what happened.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct AccountStateTests {
-    /// The properties that depend on the state, in one line each.
+    /// Returns the account's properties, each shortened to one word.
     private func properties(_ account: AccountClient) async throws -> [String: String] {
         let all = try await account.client.properties(account.path, BusNames.accountInterface)
         return all.mapValues { value in
@@ -34,7 +34,7 @@ struct AccountStateTests {
 
     @Test func `every property says what happened, from state to state`() async throws {
         let directory = try TemporaryDirectory()
-        // What waits goes up when a call says so, and not before this test has looked at it.
+        // Pending changes are uploaded only on a call, so that the test can look at them first.
         try Data("[Sync]\nCoalescing=1h\n".utf8).write(to: URL(filePath: directory.path + "/settings"))
         try await withTwoDevices {
             $0.arguments = ["--configuration", directory.path + "/settings"]
@@ -90,7 +90,7 @@ struct AccountStateTests {
             try await laptop.join(devices.url)
             try await devices.store(devices.laptop).set("large", .data([UInt8](repeating: 1, count: 100_000)))
             try await laptop.syncNow()
-            // What some sync tool has not brought yet.
+            // As if a sync tool had not delivered the segments yet.
             rename(devices.folder + "/s", devices.folder + ".segments")
             let identifier = try await phone.signIn(devices.url)
             _ = await failure { try await phone.syncNow() }
@@ -208,7 +208,7 @@ struct AccountStateTests {
             try FileManager.default.copyItem(atPath: file, toPath: remains)
             try await account.signOut()
             #expect(access(remains, F_OK) != 0 && access(file, F_OK) != 0)
-            // The first time that somebody signs in there is no other file.
+            // At a first sign-in, a crash leaves only the temporary file.
             devices.laptop.kill()
             try Data(secret.utf8).write(to: URL(filePath: remains))
             try await devices.laptop.start()

@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Copies of all users' data, moves, and what is set aside.
+/// Backups of all users' data, adopting data, and data that is set aside.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct AdministrationTests {
@@ -79,7 +79,7 @@ struct AdministrationTests {
             let path = try await backUp(root)
             try await store.set("after", .integer(1))
             let name = try #require(path.split(separator: "/").last.map(String.init))
-            // As it arrives on a machine where the user has another number.
+            // As on a machine where the user has another user id.
             let (uid, aside) = (Users.daemon, "u4242.ada.1763800000")
             let state = machine.device.stateDirectory
             try FileManager.default.moveItem(atPath: "\(path)/u\(client.uid)", toPath: "\(state)/\(aside)")
@@ -108,7 +108,7 @@ struct AdministrationTests {
                 for number in 0..<3000 { close(open("\(path)/\(number)", O_CREAT | O_WRONLY, 0o600)) }
             }
             try make()
-            // What comes later on one connection would be answered later.
+            // If the work were done inside the call, a later call on the connection would be answered later.
             try await eventually("the list comes last") {
                 try await first(root) { _ = try await names(root) } == "call"
             }
@@ -122,7 +122,7 @@ struct AdministrationTests {
         }
     }
 
-    /// What is answered first: some work, or a call that is made right after it.
+    /// Returns which is answered first: "work", or "call", which is made right after it.
     private func first(
         _ client: BusClient, _ work: @escaping @BusActor () async throws -> Void
     ) async throws -> String {
@@ -158,7 +158,7 @@ struct AdministrationTests {
             #expect(try await machine.store().everything() == ["old": .integer(1)])
             let names = try await names(root)
             let former = try #require(names.first { $0.hasPrefix("u\(client.uid).") })
-            // And back.
+            // Back again.
             try await adopt(root, former, client.uid, 0x1)
             #expect(try await machine.store().everything() == ["old": .integer(1), "new": .integer(2)])
             #expect(await errorName { try await delete(root, "u\(client.uid)") } == "Conflict")

@@ -8,11 +8,11 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Who may do what.
+/// What each caller may do.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct CallerTests {
-    /// Every method with arguments that are right.
+    /// A method, and valid arguments for it.
     private typealias Call = (member: String, build: @BusActor (Message) throws -> Void)
 
     private static func flags(_ message: Message) throws { try message.append(0 as UInt64) }
@@ -84,7 +84,7 @@ struct CallerTests {
         "LastPullUSec", "LastPushUSec", "LastErrorName", "LastErrorMessage", "NextAttemptUSec", "None",
     ]
 
-    /// What everything that can be asked of an object answers, without the object's path.
+    /// Returns an object's answers to every call and property, without the object's path.
     private func answers(of path: String, to client: BusClient) async -> Set<String> {
         var errors: [BusError?] = []
         for (interface, calls, properties) in [
@@ -166,7 +166,7 @@ struct CallerTests {
             #expect(
                 await errorName { _ = try await StoreClient(root, path: undeclared).everything() } == "UnknownObject"
             )
-            // Its manifest goes, what it holds stays: for root.
+            // After the store's manifest is removed, only root reaches its data.
             unlink(machine.device.manifestDirectory + "/app0.plist")
             try await root.manager("Reload")
             #expect(await errorName { _ = try await owner.everything() } == "UnknownObject")
@@ -202,7 +202,7 @@ struct CallerTests {
 
     // MARK: Sandboxes
 
-    /// Runs `busctl call` in a root of its own, as what makes sandboxes does it.
+    /// Runs `busctl call` in a root directory of its own, as sandboxes do.
     private func sandboxed(_ machine: Machine, as user: UInt32, _ arguments: [String]) async throws -> ProgramResult {
         let root = try machine.device.directory.makeDirectory("root-\(UUID().uuidString)")
         let socket = String(machine.bus.address.dropFirst("unix:path=".count))
@@ -269,8 +269,8 @@ struct CallerTests {
         }
     }
 
-    /// Connects as a user, hands the connection to a child, ends, and has the child ask who is calling; with
-    /// "replaced", once another program of another root has the pid.
+    /// A program that connects as a user, hands the connection to a child and exits. The child then asks who is
+    /// calling; with "replaced", once a process in another root has the parent's pid.
     private static let heir = """
         import os, socket, sys, time
         path, uid, what, root = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
@@ -325,7 +325,7 @@ struct CallerTests {
     {
         try await withMachine { machine in
             let root = try machine.device.directory.makeDirectory("root")
-            // `cat` ends with the last who can write to it, not with the process that has connected.
+            // `cat` ends when the last writer of the pipe does, not when the process that has connected does.
             let script = """
                 mount -t tmpfs none "$1" && /usr/bin/python3 -c "$2" "$3" 65534 "$4" "$1" | cat
                 """
@@ -366,7 +366,7 @@ struct CallerTests {
             try await own.set("key", .integer(1))
             try await machine.device.restart()
             #expect(try await own.value("key") == .integer(1))
-            // A later one of the same app replaces it.
+            // A later manifest of the same app replaces it.
             #expect(try await register(ManifestText("other", application: "org.example.Own").xml, client) == ["other"])
             #expect(
                 await errorName { _ = try await client.store("TEAM.org.example.Own").everything() } == "UnknownObject"
@@ -403,7 +403,7 @@ struct CallerTests {
             } catch let error as BusError {
                 #expect(error.message.contains("com.apple.developer.ubiquity-kvstore-identifier: \"a/b\" has to be"))
             }
-            // It declares no store.
+            // This manifest declares no store.
             #expect(try await register(ManifestText(nil, application: "a").xml, client) == [])
             #expect(await refusal(ManifestText(notes).xml, client) == "NotEntitled")
             #expect(await refusal(ManifestText("a").xml, client, option: "x") == "InvalidArgs")

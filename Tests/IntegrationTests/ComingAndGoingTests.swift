@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What users and connections make the service hold goes with them.
+/// The service releases what it holds for users and connections once they are gone.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ComingAndGoingTests {
@@ -20,7 +20,7 @@ struct ComingAndGoingTests {
     func `users who are gone leave no descriptors behind, and find their values again`() async throws {
         try await withMachine { machine in
             let before = try descriptors(machine)
-            // Names of users have to be looked up: the bus lets only known ones in.
+            // Only users with a name, because the bus accepts no others.
             let users = (0..<100).filter { getpwuid($0) != nil } + [Users.nobody]
             try #require(users.count > 15)
             for user in users {
@@ -28,7 +28,7 @@ struct ComingAndGoingTests {
                 try await store.set("key", .integer(Int64(user)))
                 store.client.connection.close()
             }
-            // Those who only ask, too.
+            // The same for users that only call Identify.
             for user in users {
                 let client = try machine.client(as: user)
                 try await client.manager("Identify")

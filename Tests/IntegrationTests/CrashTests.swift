@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 @BusActor
 @Suite(.timeLimit(.minutes(15)))
 struct CrashTests {
-    /// What one writer knows to be stored.
+    /// What the service has acknowledged to one writer.
     private struct Acknowledged {
         var value: Int64 = 0
         var generation: UInt64 = 0

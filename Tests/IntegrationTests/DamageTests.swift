@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Databases that are damaged, and disks that are full.
+/// Damaged databases and full disks.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct DamageTests {
@@ -16,7 +16,7 @@ struct DamageTests {
         "\(machine.device.stateDirectory)/u\(client.uid)"
     }
 
-    /// The database's files.
+    /// Returns the names of the database's files.
     private func files(_ machine: Machine, _ client: BusClient) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory(machine, client)).sorted()
     }
@@ -58,7 +58,7 @@ struct DamageTests {
             try await machine.device.stop()
             self.damage(directory(machine, store.client) + "/stores.sqlite", damage)
             try await machine.device.start()
-            // What could be saved is there, and as it was; more can't be asked for.
+            // Salvaged values are intact; how many there are depends on the damage.
             let values = try await store.everything()
             #expect(values.allSatisfy { $0.value == .string(Text("\(secret) \(String(repeating: "x", count: 200))")) })
             #expect(try await store.set("new", .integer(1)) > generation)
@@ -83,7 +83,7 @@ struct DamageTests {
             let store = try machine.store()
             for number in 0..<200 { try await store.set("key \(number)", .integer(Int64(number))) }
             let path = directory(machine, store.client) + "/stores.sqlite"
-            // What is in the log must be in the file before it can be damaged there.
+            // Restarts the service, so that the log's contents are in the file before it is damaged.
             try await machine.device.stop()
             try await machine.device.start()
             _ = try await store.everything()
@@ -96,7 +96,7 @@ struct DamageTests {
             try await eventually("it is written again") {
                 await errorName { try await store.set("new", .integer(99)) } == ""
             }
-            // Where the file is lost, what was written to its log after that is lost with it.
+            // If the file is lost, later writes to its log are lost too.
             try await machine.device.restart()
             #expect(["", "NoSuchKey"].contains(await errorName { _ = try await store.value("new") }))
             try await store.set("new", .integer(100))
@@ -151,7 +151,7 @@ struct DamageTests {
                 return name
             }
             _ = await set("first", .string(Text(secret)))
-            // Each write is a change in the log, and the old ones aren't given back at once.
+            // Each write takes up space in the log, and replaced values aren't freed at once.
             var name = ""
             for round in 0..<200 where name.isEmpty {
                 name = await set("key \(round % 10)", .data([UInt8](repeating: UInt8(round), count: 60_000)))
@@ -208,7 +208,7 @@ struct DamageTests {
             try FileManager.default.copyItem(atPath: path, toPath: path + "-backup")
             try await machine.device.start()
             try await store.set("backup", .integer(2))
-            // As `mv` and `cp -a` do it, with the log of the old one still there.
+            // As after `mv` or `cp -a`, with the old database's log still there.
             try FileManager.default.removeItem(atPath: path + "/stores.sqlite")
             try FileManager.default.moveItem(atPath: path + "-backup/stores.sqlite", toPath: path + "/stores.sqlite")
             chown(path + "/stores.sqlite", Users.service ?? geteuid(), gid_t.max)

@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// The devices of an account, as people see them.
+/// An account's devices as users see them.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct DeviceTests {
@@ -42,7 +42,7 @@ struct DeviceTests {
                 }
                 #expect(abs(Double(time) / 1e6 - Date().timeIntervalSince1970) < 600)
             }
-            // They are nobody's store, and nothing that a person waits for.
+            // The device list is neither a listed store nor counted as pending.
             #expect(try await laptop.property("PendingChanges") == .integer(0))
             let stores = try await laptop.client.manager("ListStores") {
                 try $0.append(0 as UInt64)
@@ -87,7 +87,7 @@ struct DeviceTests {
             try await lists(laptop, ["laptop (this)", "phone"])
             try devices.fill(disk, leaving: 0)
             let identifier = try await laptop.text("DeviceIdentifier")
-            // The journal may have room for a few.
+            // The database's log may have room for a few names.
             try await eventually("there is no space for a name") {
                 let name = try await laptop.text("DeviceName")
                 let error = await errorName { try await laptop.rename(device: identifier, to: name + "x") }
@@ -108,7 +108,7 @@ struct DeviceTests {
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             try await lists(phone, ["laptop", "phone (this)"])
             try await laptop.signOut(keepingValues: false)
-            // Nothing is uploaded before all has arrived, and without its segments nothing does.
+            // Nothing is uploaded before everything has arrived, which is impossible without the segments.
             rename(devices.folder + "/s", devices.folder + "/away")
             try await laptop.signIn(devices.url, ["device-name": "My laptop"])
             try await devices.laptop.restart()
@@ -117,7 +117,7 @@ struct DeviceTests {
             try await lists(laptop, ["My laptop (this)", "phone"])
             try await lists(phone, ["My laptop", "phone (this)"])
 
-            // From then on others may give it another one, over a restart too.
+            // From then on other devices may rename it, even after a restart.
             try await devices.laptop.restart()
             try await phone.rename(device: try await laptop.text("DeviceIdentifier"), to: "Ours")
             try await phone.syncNow()
@@ -175,7 +175,7 @@ struct DeviceTests {
     @Test func `two devices that made the account at once go on with one`() async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
-            // The folder has not been carried from one to the other yet.
+            // Neither folder has been copied to the other yet.
             let other = try devices.makeFolder("other")
             try await laptop.client.account.join(devices.url)
             try await phone.client.account.join("folder://\(other)")
@@ -206,9 +206,9 @@ struct DeviceTests {
         }
     }
 
-    /// Copies what is newer in one of two folders to the other, each file whole at once, as something that syncs them
-    /// does. Both services look at their folders meanwhile, and write to them: heads are read before the segments are
-    /// listed that they name, and arrive after them.
+    /// Copies what is newer in each of two folders to the other, each file atomically, as a sync tool does. Both
+    /// services write meanwhile, so this reads heads before it lists the segments that they name, and copies them after
+    /// these.
     private func carry(between folder: String, _ other: String) throws {
         for (from, to) in [(folder, other), (other, folder)] {
             let heads = newer("h", in: from, than: to)

@@ -226,7 +226,7 @@ struct DomainTests {
             try await machine.device.start()
             let domain = try client.domain(app)
             #expect(try await domain.value("size") == .integer(14))
-            // A domain is no store.
+            // A domain isn't a store.
             #expect(await errorName { _ = try await client.store("!d/" + app).everything() } == "UnknownObject")
         }
     }
@@ -261,7 +261,7 @@ struct DomainTests {
     @Test func `a domain that does not fit into an answer is left to be read by itself`() async throws {
         try await withMachine { machine in
             let client = try machine.client()
-            // With what is said of each domain, four of these are a little less than 16 MiB.
+            // With their metadata, four of these domains are a little less than 16 MiB.
             let mebibyte = Value.data([UInt8](repeating: 1, count: (1 << 20) - 8192))
             let names = (0..<5).map { "d\($0)" }
             for name in names {
@@ -276,7 +276,7 @@ struct DomainTests {
     }
 }
 
-/// What administrators say about settings.
+/// Settings that an administrator manages.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ManagedDomainTests {
@@ -383,7 +383,7 @@ struct ManagedDomainTests {
         try await withMachine { machine in
             let (one, other) = (try machine.client(as: Users.nobody), try machine.client(as: Users.daemon))
             let (domain, others) = (try one.domain(app), try other.domain(app))
-            // The tests' threads keep root's groups, whoever they are on the bus.
+            // The tests' threads keep root's groups, whichever user they are on the bus.
             let scope = "<key>Groups</key><array><string>root</string><string>no such group</string></array>"
             try await domain.subscribe()
             try install(file("Forced", "size", "<integer>14</integer>", scope), "10.plist", on: machine)

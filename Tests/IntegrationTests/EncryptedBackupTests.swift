@@ -7,14 +7,14 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Devices that are put back to a backup of before their account moved to a key.
+/// Devices restored from a backup from before their account moved to a key.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct EncryptedBackupTests {
-    /// What the backup has.
+    /// What the backup contains.
     enum Backup: CaseIterable { case everything, database, keyFile }
 
-    /// The phone's files that a backup has, by their names.
+    /// Returns the paths of a device's files that a backup contains.
     private func files(_ device: Device, in backup: Backup) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: device.stateDirectory).filter { path in
             let name = path.split(separator: "/").last.map(String.init) ?? ""
@@ -28,7 +28,7 @@ struct EncryptedBackupTests {
         }
     }
 
-    /// Reads them, with nobody writing.
+    /// Returns the backup's files, read while the service is stopped.
     private func backUp(_ device: Device, _ backup: Backup) async throws -> [String: Data] {
         try await device.stop()
         let found = try files(device, in: backup).reduce(into: [:]) {
@@ -49,15 +49,15 @@ struct EncryptedBackupTests {
         try await device.start()
     }
 
-    /// The names and contents of a folder.
+    /// Returns the paths and contents in a folder.
     private func contents(of folder: String) throws -> [String: Data?] {
         try FileManager.default.subpathsOfDirectory(atPath: folder).reduce(into: [:]) {
             $0[$1] = FileManager.default.contents(atPath: folder + "/" + $1)
         }
     }
 
-    /// Runs a test with a phone that was put back to a backup of before its account moved, which it had in plain or
-    /// under a former key.
+    /// Runs a test with a phone restored from a backup from before its account moved: from the unencrypted form, or
+    /// from a former key.
     private func withRestored(
         _ backup: Backup, fromKey: Bool,
         _ body: @BusActor (TwoDevices, _ former: String, _ present: String) async throws -> Void

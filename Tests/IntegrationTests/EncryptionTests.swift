@@ -8,7 +8,7 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// Encrypted accounts, as people and programs have them: two services, and a folder or a server between them.
+/// Encrypted accounts as users and programs see them: two services, and a folder or a server between them.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct EncryptionTests {
@@ -19,13 +19,13 @@ struct EncryptionTests {
         "encrypt": .boolean(true), "device-name": "Ada's laptop of brass",
     ]
 
-    /// What must not be in anything that left: keys, values, identifiers, and names of apps and devices.
+    /// What must not be in anything that leaves a device: keys, values, identifiers, and names of apps and devices.
     private static let hidden = [
         "org.example.Notes", "Notes", "favourite-colour", "vermilion-and-teal", "Ada's laptop", "of brass",
         "the second telephone", "shopping-list", "seventeen turnips",
     ]
 
-    /// The files of a folder, names and contents, without the zeros with which some end.
+    /// Returns the names and contents of a folder's files, without the zeros at the end of some.
     private static func bytes(below folder: String) throws -> [UInt8] {
         let files = try #require(FileManager.default.enumerator(atPath: folder))
         return files.compactMap { $0 as? String }.reduce(into: []) { bytes, name in
@@ -35,8 +35,7 @@ struct EncryptionTests {
         }
     }
 
-    /// What is seen of a folder's files without opening them: lengths, owners, modes, when they were written and read, and
-    /// where links lead.
+    /// Returns what a folder's files show without being opened: lengths, modes, owners, times, and targets of links.
     private static func outsides(below folder: String) throws -> [UInt8] {
         let files = try #require(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
         let lines = files.map { name in
@@ -51,7 +50,7 @@ struct EncryptionTests {
         return Array(lines.joined().utf8)
     }
 
-    /// What a cluster tells somebody who watches all of it from the beginning, up to a value.
+    /// Returns what a cluster sends to a watch of everything since its first revision, up to a value.
     @concurrent
     private static func watchAnswers(of cluster: EtcdCluster, until last: String) async throws -> [UInt8] {
         let watch = Process()
@@ -75,8 +74,8 @@ struct EncryptionTests {
         return Array(told)
     }
 
-    /// Somebody who looks for what is in the account, for when it was written, for what devices are called, and for what
-    /// is of this machine.
+    /// Returns an attacker who searches for the account's contents, times of writes, names of devices, the phrase, and
+    /// this machine's names and paths.
     private func stranger(to devices: TwoDevices, _ phrase: String) async throws -> Stranger {
         let words = phrase.split(separator: " ")
         var texts = Self.hidden + ["laptop", phrase] + zip(words, words.dropFirst()).map { "\($0) \($1)" }
@@ -84,7 +83,7 @@ struct EncryptionTests {
             texts.append(try await devices.account(device).text("DeviceIdentifier"))
             texts += [device.directory.path, device.stateDirectory, device.runtimeDirectory]
         }
-        // Shorter ones are in random bytes.
+        // Shorter texts occur in random bytes.
         let machine = [ProcessInfo.processInfo.hostName, NSUserName(), NSFullUserName(), NSHomeDirectory()]
         let former =
             try await devices.store(devices.laptop).history("favourite-colour")
@@ -109,7 +108,7 @@ struct EncryptionTests {
         try await devices.store(devices.phone).set("favourite-colour", "vermilion-and-teal, again")
     }
 
-    /// One of two devices in a place of its own, where the key of the other one's account was put beside its own.
+    /// The one of two devices that stops because the marker of the other's account was put beside its own.
     private struct Stopped {
         var device: Device
         var account: AccountClient
@@ -126,7 +125,7 @@ struct EncryptionTests {
             try await account.join("folder://" + folder, Self.encrypted)
             keys += try FileManager.default.contentsOfDirectory(atPath: folder + "/a")
         }
-        // Of two keys the smaller one counts, so that one of the devices stops for the other's.
+        // Of two keys the smaller one counts, so one of the devices stops for the other's.
         let stopped = try #require(keys.indices.first { keys[$0] != keys.min() })
         let planted = try #require(keys.min())
         let device = [devices.laptop, devices.phone][stopped]
@@ -154,7 +153,7 @@ struct EncryptionTests {
             let stopped = try await plantKey(devices)
             let (account, url) = (stopped.account, "folder://" + stopped.folder)
             let words = Value.string(Text(try await account.recoveryPhrase(flags: 1)))
-            // The device that has stopped, and one that is new.
+            // First the device that has stopped, then a new one.
             for isNew in [false, true] {
                 if isNew { try await account.signOut() }
                 let error = await failure { try await account.signIn(url, ["recovery-phrase": words]) }
@@ -177,7 +176,7 @@ struct EncryptionTests {
             try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
             try await laptop.syncNow()
             let words = Value.string(Text(try await laptop.recoveryPhrase(flags: 1)))
-            // What the phone does with the key is what a thief would do.
+            // The phone does what a thief of the key would do.
             try await phone.join(devices.url, ["recovery-phrase": words])
             try await phone.replaceKey()
             #expect(await errorName { try await laptop.syncNow() } == "KeyNeeded")
@@ -253,7 +252,7 @@ struct EncryptionTests {
             try await laptop.join(devices.url, Self.encrypted)
             let key = try keyFile(devices.laptop)
             let directory = URL(filePath: key).deletingLastPathComponent().path
-            // What is on the disk at these moments.
+            // Leaves on the disk what a kill at this moment would.
             devices.laptop.kill()
             try FileManager.default.moveItem(
                 atPath: directory + "/account.plist", toPath: directory + "/account.plist.left")
@@ -274,7 +273,7 @@ struct EncryptionTests {
             try await laptop.join(devices.url, Self.encrypted)
             let key = try keyFile(devices.laptop)
             let whole = try Data(contentsOf: URL(filePath: key))
-            // No file can be removed where a directory is.
+            // A directory in place of the key's file can't be removed as a file.
             try FileManager.default.removeItem(atPath: key)
             try FileManager.default.createDirectory(atPath: key + "/full", withIntermediateDirectories: true)
             #expect(await errorName { try await laptop.signOut() } == "IOError")
@@ -415,7 +414,7 @@ struct EncryptionTests {
         }
     }
 
-    /// The key's file of an account of the phone's, which it leaves again.
+    /// Returns the key file of another account, which the phone joins and leaves again.
     private func anotherKeyFile(_ devices: TwoDevices) async throws -> Data {
         let phone = try devices.account(devices.phone)
         try await phone.join("folder://" + devices.makeFolder("other"), Self.encrypted)
@@ -469,7 +468,7 @@ struct EncryptionTests {
                 await errorName {
                     _ = try await phone.check(devices.url, ["recovery-phrase": "eleven words"])
                 } == "InvalidArgs")
-            // What a device that does not know of the move uploads late is named, by its own key.
+            // The laptop's check, with its own key, names what a device that doesn't know of the move uploads late.
             try await phone.signOut()
             for (name, bytes) in plain { try bytes.write(to: URL(filePath: devices.folder + "/h/" + name)) }
             let steps = try await laptop.check(devices.url)
@@ -509,17 +508,17 @@ struct EncryptionTests {
             try await write(devices)
             let values = try await devices.converge()
             #expect(values.count == 201 && values["favourite-colour"] == "vermilion-and-teal, again")
-            // What a cluster was ever told is in its log.
+            // A cluster's log contains everything that was ever written to it.
             try cluster.control(["put", "other", "told to the cluster"])
             let kept = try Self.bytes(below: cluster.directory)
             #expect(Data(kept).range(of: Data("told to the cluster".utf8)) != nil)
             let stranger = try await stranger(to: devices, phrase)
             #expect(stranger.findings(in: kept) == [])
-            // Keys and values are in base64 there.
+            // The watch's answers contain keys and values in base64.
             let told = try await Self.watchAnswers(of: cluster, until: "told to the cluster")
             #expect(told.count > 10_000)
             #expect(stranger.findings(in: told) == [])
-            // What was asked, watches too.
+            // The requests, including those of watches.
             let asked = proxy.requests
             #expect(asked.contains { $0.path.hasSuffix("/watch") } && asked.contains { $0.path.hasSuffix("/txn") })
             #expect(stranger.findings(in: asked.flatMap(\.bytes)) == [])
@@ -528,14 +527,14 @@ struct EncryptionTests {
 
     // MARK: Moving
 
-    /// Where an account is that moves.
+    /// The kind of remote of an account that moves.
     enum Remote: CaseIterable {
         case folder, etcd
 
         static var installed: [Remote] { EtcdCluster.isInstalled ? allCases : [.folder] }
     }
 
-    /// Two devices whose account is to be in a kind of remote.
+    /// Runs a test with two devices whose account goes into a kind of remote.
     private func withDevices(
         in remote: Remote, _ body: @BusActor (TwoDevices, EtcdCluster?) async throws -> Void
     ) async throws {
@@ -558,7 +557,7 @@ struct EncryptionTests {
             try await devices.store(devices.phone).set("shopping-list", "seventeen turnips")
             _ = try await devices.converge()
             #expect(await errorName { try await laptop.replaceKey() } == "Conflict")
-            // Away, with writes of its own.
+            // The phone is away, with writes of its own.
             try await phone.setPaused(true)
             try await devices.store(devices.phone).set("away", "kept")
             try await laptop.encrypt()
@@ -579,7 +578,7 @@ struct EncryptionTests {
             #expect(values.count == 4 && values["away"] == "kept" && values["later"] == "from the laptop")
             #expect(try await again.property("Encrypted") == .boolean(true))
 
-            // The phone's person loses it, and the laptop takes another key.
+            // As if the user had lost the phone, the laptop replaces the key.
             try await laptop.replaceKey()
             let next = try await laptop.recoveryPhrase(flags: 1)
             #expect(next != phrase)
@@ -597,7 +596,7 @@ struct EncryptionTests {
             try await devices.join()
             try await devices.store(devices.laptop).set("theme", "dark")
             _ = try await devices.converge()
-            // It goes on under another origin, and its head under this one stays in plain.
+            // After the kill, the laptop writes under another origin, and its former head stays unencrypted.
             devices.laptop.kill()
             try await devices.laptop.restart()
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
@@ -622,7 +621,7 @@ struct EncryptionTests {
             try await devices.join()
             try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
             _ = try await devices.converge()
-            // Where it is killed: once one of these is not what it was before.
+            // The service is killed once one of these has changed.
             let places = [
                 "next-account-key.plist account-key.plist", "account.plist", "/a", "account-key.plist", "/h",
             ]
@@ -657,11 +656,11 @@ struct EncryptionTests {
         }
     }
 
-    /// What is in a folder of the account, or in some of the laptop's files.
+    /// Returns the contents of a folder of the account, or of some of the laptop's files.
     private func trace(_ devices: TwoDevices, _ cluster: EtcdCluster?, _ place: String) throws -> [String: Data] {
         if let cluster, place.hasPrefix("/") {
             let rows = try cluster.control(["get", "--prefix", "\(EtcdCluster.prefix)/blob\(place)/", "-w", "fields"])
-            // The rest is of the whole cluster.
+            // Only the values, because other fields change with the rest of the cluster.
             return ["rows": Data(rows.split(separator: "\n").filter { $0.contains("\"Value\"") }.joined().utf8)]
         }
         let root = place.hasPrefix("/") ? devices.folder + place : devices.laptop.stateDirectory
@@ -695,7 +694,7 @@ struct EncryptionTests {
             #expect(try Self.bytes(below: devices.folder) == before)
             #expect(await errorName { try await phone.unlock(other) } == "NotSignedIn")
             #expect(await errorName { try await laptop.unlock(other) } == "Conflict")
-            // Right ones, where they are right and where they are not, tell nobody either: the services log everything.
+            // The right phrase isn't logged either, whether it is accepted or refused. The services log everything.
             let phrase = words.joined(separator: " ")
             for device in [devices.laptop, devices.phone] { device.keepSecret(phrase) }
             try await phone.join(devices.url, ["recovery-phrase": .string(Text(phrase))])
@@ -726,7 +725,7 @@ struct EncryptionTests {
             #expect(
                 await errorName { try await phone.signIn("etcd://127.0.0.1:1/a", Self.encrypted) }
                     == "BackendUnavailable")
-            // To another place, encrypted, and back out again: the key goes.
+            // Joining another remote, encrypted, and signing out removes the key.
             let safe = "folder://" + (try devices.makeFolder("safe"))
             try await laptop.join(safe, ["encrypt": .boolean(true), "bring-values": .boolean(true)])
             let key = try keyFile(devices.laptop)

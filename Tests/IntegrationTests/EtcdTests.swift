@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
-/// Two services and a cluster of etcd between them, with users.
+/// Two services, and between them an etcd cluster with users.
 @BusActor
 @Suite(
     .serialized, .timeLimit(.minutes(10)),
@@ -18,7 +18,7 @@ struct EtcdTests {
         "user": .string(Text(EtcdCluster.user)), "password": .string(Text(EtcdCluster.password)),
     ]
 
-    /// Two devices that have signed in to a place in a cluster.
+    /// Runs a test with two devices signed in to an account in a cluster.
     private func withCluster(_ body: @BusActor (TwoDevices, EtcdCluster) async throws -> Void) async throws {
         let cluster = try await elsewhere { try EtcdCluster(.init(members: 3, requiresUser: true)) }
         try await withTwoDevices { devices in
@@ -39,7 +39,7 @@ struct EtcdTests {
                 try await eventually("the phone is told") { phone.received.count == Int(round) }
             }
             #expect(try await phone.value("a") == .integer(5))
-            // Its member goes, then the leader, and what is written meanwhile arrives when there is a way.
+            // The leader is killed, and a write meanwhile arrives once there is another one.
             try await elsewhere { cluster.kill(try cluster.leader()) }
             try await laptop.set("a", .integer(6))
             try await eventually("the phone is told") { phone.received.count == 6 }
@@ -69,7 +69,7 @@ struct EtcdTests {
     @Test func `while all members are frozen amid work everything local answers, and then it goes on`() async throws {
         try await withCluster { devices, cluster in
             let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
-            // On the laptop's way, to see when it asks.
+            // Between the laptop and the cluster, to see when the laptop makes requests.
             let proxies = try cluster.ports.map { try FaultProxy(before: $0) }
             defer { for proxy in proxies { proxy.end() } }
             let members = proxies.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
@@ -109,7 +109,7 @@ struct EtcdTests {
             try await phone.apply(["changed": .integer(2), "later": .integer(1)], removing: ["deleted"])
             let expected: [Text: Value] = ["kept": .integer(1), "changed": .integer(2), "later": .integer(1)]
             #expect(try await devices.converge() == expected)
-            // So that it takes a while until the cluster has come to the revision that it had.
+            // More revisions, so that the restored cluster takes a while to reach its former revision.
             for round in 0..<20 {
                 try await phone.set("changed", .integer(Int64(round)))
                 try await phone.client.account.syncNow()

@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 @BusActor
 @Suite(.timeLimit(.minutes(5)))
 struct FolderFaultTests {
-    /// A call that fails, and what the person is told.
+    /// A call that fails, and the error and state that the user sees.
     private struct Fault {
         let operation: String
         let number: Int32

@@ -8,20 +8,20 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// The program from before there was encryption, beside this one in an account: `script/full former` builds it.
+/// A version from before encryption, in one account with this version; `script/full former` builds it.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct FormerProgramTests {
     private nonisolated static let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_FORMER"]
 
-    /// Where the account is.
+    /// The kind of the account's remote.
     enum Remote: CaseIterable {
         case folder, etcd
 
         static var installed: [Remote] { EtcdCluster.isInstalled ? allCases : [.folder] }
     }
 
-    /// Runs a test with a laptop that has this program, and a phone that has the former one.
+    /// Runs a test with this version on the laptop, and the former one on the phone.
     private func withDevices(
         in remote: Remote, _ body: @BusActor (TwoDevices, _ contents: () throws -> [String]) async throws -> Void
     ) async throws {
@@ -34,18 +34,18 @@ struct FormerProgramTests {
         }
     }
 
-    /// Every row with its value, and how often and when it was written.
+    /// Returns every row with its value, and how often and when it was written.
     private static func rows(of cluster: EtcdCluster) throws -> [String] {
-        // The first line is of the whole cluster.
+        // Without the fields that describe the cluster.
         try cluster.control(["get", "--prefix", "", "-w", "fields"]).split(separator: "\n").map(String.init)
             .filter { !$0.contains("\"ClusterID\"") && !$0.contains("\"MemberID\"") && !$0.contains("\"RaftTerm\"") }
     }
 
-    /// Every file with its contents, and which file it is: one that was replaced by an equal one is another.
+    /// Returns every file with its contents, inode and time, so that replacing a file by an equal one shows.
     private static func files(below folder: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder).sorted().compactMap { name in
             var status = stat()
-            // One under a temporary name may be gone by now.
+            // A file under a temporary name may be gone by now.
             guard lstat(folder + "/" + name, &status) == 0 else { return nil }
             let bytes = FileManager.default.contents(atPath: folder + "/" + name) ?? Data()
             return "\(name) \(status.st_ino) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) "
@@ -95,7 +95,7 @@ struct FormerProgramTests {
             try await laptop.setPaused(true)
             let before = try contents()
             try await phone.setPaused(false)
-            // In the process that has seen the account in plain, and in the next.
+            // First in the process that has seen the account unencrypted, then after a restart.
             for _ in 0..<2 {
                 #expect(await errorName { try await devices.account(devices.phone).syncNow() } == "RemoteFormatTooNew")
                 try await devices.store(devices.phone).set("later", "kept, too")
@@ -104,7 +104,7 @@ struct FormerProgramTests {
             }
             #expect(try contents() == before)
 
-            // What is installed over it takes on its state.
+            // This version, installed over the former one, takes over its state.
             devices.phone.kill()
             try await laptop.setPaused(false)
             var options = Device.Options()
@@ -131,7 +131,7 @@ struct FormerProgramTests {
             try await phone.setPaused(true)
             try await devices.store(devices.phone).set("away", "kept")
             let move = Task { @BusActor in try await laptop.encrypt() }
-            // The first thing that others can see is the marker, beside the one in plain.
+            // The first thing that other devices can see is the sealed marker, next to the plain one.
             try await eventually("the move has begun") {
                 try contents().contains { $0.contains("/blob/a/") }
                     || contents().count { $0.hasPrefix("a/") && !$0.hasPrefix("a/.") } > 1
@@ -139,7 +139,7 @@ struct FormerProgramTests {
             devices.laptop.kill()
             _ = try? await move.value
             let before = try contents()
-            // One that runs already writes in plain until its next look at markers.
+            // Restarts the phone, because a running service writes in plain until it next reads the markers.
             try await devices.phone.restart()
             try await devices.account(devices.phone).setPaused(false)
             for _ in 0..<2 {

@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What a key held before, and why it ceased to.
+/// A key's former values, and why they were replaced.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct HistoryTests {
@@ -45,7 +45,7 @@ struct HistoryTests {
             _ = try await devices.converge()
             #expect(try await reasons(laptop, "k").first == "merge \(Value.integer(4))")
 
-            // To have an earlier value again is an ordinary write.
+            // Restoring an earlier value is an ordinary write.
             let value = try #require(try await laptop.history("k").first?["value"])
             try await laptop.set("k", value)
             #expect(try await devices.converge()["k"] == .integer(4))

@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// A school: two machines, a teacher and a pupil on both, one account of the school's server, and an administrator.
+/// A school: two machines, a teacher and a pupil on both, one account on the school's server, and an administrator.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct InstitutionTests {
@@ -21,7 +21,7 @@ struct InstitutionTests {
     private let teacher = Users.daemon
     private let pupil = Users.nobody
 
-    /// The administrator's file: what everybody's lessons share, and what the pupil can't change.
+    /// The administrator's file for all users: which keys roam, and recommended values.
     private var everybody: String {
         """
         <plist version="1.0"><dict>
@@ -79,7 +79,7 @@ struct InstitutionTests {
                 try await managed(devices.phone, as: pupil)["forced"] == .dictionary(["chat": .boolean(false)])
             }
 
-            // The account names what roams, for both; what is forced is the pupil's.
+            // The same keys roam for both users, but values are forced only for the pupil.
             for user in [teacher, pupil] {
                 let managed = try await managed(devices.phone, as: user)
                 #expect(managed["ubiquitous"] == .array([.string("lesson.*")]))
@@ -88,18 +88,18 @@ struct InstitutionTests {
             let free = try await managed(devices.laptop, as: teacher)["forced"] ?? .dictionary([:])
             #expect(free == .dictionary([:]))
 
-            // The teacher sets a lesson on one machine; both have it on both, and what is no lesson stays.
+            // The teacher sets a lesson on one machine, and both users get it on both. Other keys don't roam.
             try await BusClient(devices.laptop.bus, as: teacher).domain(app).set("size", .integer(20))
             try await store(devices.laptop, as: teacher).set("lesson.level", .integer(3))
             try await reach(machines, "lesson.level", .integer(3))
             #expect(try await BusClient(devices.phone.bus, as: teacher).domain(app).snapshot().values.isEmpty)
             #expect(try await BusClient(devices.laptop.bus, as: pupil).domain(app).snapshot().values.isEmpty)
 
-            // The pupil goes on at the other machine.
+            // The pupil continues on the other machine.
             try await store(devices.phone, as: pupil).set("lesson.level", .integer(4))
             try await reach(machines, "lesson.level", .integer(4))
 
-            // Who leaves school keeps nothing of it, and nobody else notices.
+            // A user who leaves the account keeps nothing of it, and the other one notices nothing.
             try await BusClient(devices.phone.bus, as: pupil).account.signOut(keepingValues: false)
             #expect(try await store(devices.phone, as: pupil).everything().isEmpty)
             try await store(devices.laptop, as: teacher).set("lesson.level", .integer(5))

@@ -115,9 +115,9 @@ struct IntrospectionTests {
     }
 }
 
-/// What an introspection says, a line for everything that has to be alike.
+/// An introspection's contents, with one line for everything that must match.
 private final class Description: NSObject, XMLParserDelegate {
-    /// By interface; without those of every object.
+    /// The lines by interface, without the standard interfaces.
     private(set) var lines: [String: [String]] = [:]
     private(set) var nodes: [String] = []
 
@@ -127,7 +127,7 @@ private final class Description: NSObject, XMLParserDelegate {
 
     init(_ xml: String) {
         super.init()
-        // What comes before the root is the document's type, which the parser would fetch.
+        // Skips the document type before the root element, which the parser would fetch.
         let start = xml.range(of: "<node")?.lowerBound ?? xml.startIndex
         let parser = XMLParser(data: Data(xml[start...].utf8))
         parser.delegate = self

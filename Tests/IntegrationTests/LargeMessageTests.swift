@@ -7,18 +7,18 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Messages as large as the bus takes: they are refused before they take much more memory than they have bytes.
+/// Messages as large as the bus accepts. The service refuses them before they take much more memory than their size.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct LargeMessageTests {
-    /// The most memory that the service had at any time, in KiB.
+    /// Returns the service's peak memory, in KiB.
     private func peak(_ machine: Machine) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(machine.device.pid)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
         return try #require(Int(line.split(separator: " ")[1]))
     }
 
-    /// Sends a call and waits for what it is answered with.
+    /// Sends a call and returns its answer.
     private func answer(_ client: RawClient, _ send: (RawClient) -> Void) async throws -> WireReply {
         send(client)
         var found: WireReply?
@@ -63,7 +63,7 @@ struct LargeMessageTests {
             let path = try machine.store().path
             var keys = Wire()
             keys.array(alignment: 4) { wire in
-                // Each is a length, its end and, but for the last one, padding.
+                // Each string is a length, a terminator and, except for the last one, padding.
                 wire.bytes += [UInt8](repeating: 0, count: 8 * 3_999_999 + 5)
             }
             var name = Wire()
@@ -86,7 +86,7 @@ struct LargeMessageTests {
             }
             let slow = try RawClient(machine.bus, as: Users.client)
             _ = try await answer(slow) { $0.store(path, "SetValue", signature: "sv", body: booleans) }
-            // Each takes as long as thousands of the other's calls.
+            // Each answer takes as long as thousands of the other client's calls.
             for _ in 0..<5 { slow.store(path, "GetSnapshot", 0, 0) }
             let other = try machine.store(as: nil)
             var (answers, calls) = (0, 0)
@@ -95,7 +95,7 @@ struct LargeMessageTests {
                 try await other.set("key", .integer(Int64(calls)))
                 calls += 1
             }
-            // In turns there would be five or six. How many more there are depends on how fast the test itself is.
+            // If the service took turns, there would be five or six. How many more depends on the test's own speed.
             #expect(calls > 15)
         }
     }
@@ -110,7 +110,7 @@ struct LargeMessageTests {
         }
     }
 
-    /// A call of SetValue as a big-endian machine, or Java, sends it.
+    /// Returns a call of SetValue as a big-endian machine, or Java, sends it.
     private func foreignSetValue(_ path: String, _ key: String, _ data: [UInt8], serial: UInt32) -> [UInt8] {
         var (body, fields) = (BigEndianWire(), BigEndianWire())
         body.string(key)
@@ -137,7 +137,7 @@ struct LargeMessageTests {
     }
 }
 
-/// Bytes of a message in the byte order that this machine doesn't have.
+/// A message's bytes in big-endian order, which isn't this machine's.
 private struct BigEndianWire {
     var bytes: [UInt8] = []
 

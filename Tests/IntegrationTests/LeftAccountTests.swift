@@ -6,7 +6,7 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// A device signs out with writes that nobody else has, the account moves to other keys, and the device signs in again.
+/// A device signs out with pending writes, the account moves to other keys, and the device signs in again.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct LeftAccountTests {
@@ -68,7 +68,7 @@ struct LeftAccountTests {
         if let words { ["recovery-phrase": .string(Text(words))] } else { [:] }
     }
 
-    /// The words of the laptop's account, which nobody else may hear.
+    /// Returns the phrase of the laptop's account, which must not get into any log.
     private func tell(_ devices: TwoDevices) async throws -> String {
         let words = try await devices.account(devices.laptop).recoveryPhrase(flags: 1)
         for device in [devices.laptop, devices.phone] { device.keepSecret(words) }
@@ -85,7 +85,7 @@ struct LeftAccountTests {
         return try await tell(devices)
     }
 
-    /// What the laptop removes ten minutes later.
+    /// Removes the unencrypted files, as the laptop does ten minutes later.
     private func removePlainFiles(_ folder: String) throws {
         for name in try #require(FileManager.default.enumerator(atPath: folder)).compactMap({ $0 as? String }) {
             let path = folder + "/" + name

@@ -105,7 +105,7 @@ struct LimitTests {
                 #expect(signal.info["available"] == .integer(Int64(limit)))
                 #expect(signal.generation == (try await store.generation()))
             }
-            // Whatever was sent to it would have come before this answer.
+            // Any signal to it would have arrived before this answer.
             _ = try await silent.everything()
             #expect(silent.received.isEmpty)
         }
@@ -120,7 +120,7 @@ struct LimitTests {
             try await client.account.subscribe()
             for store in stores[..<63] { try await store.subscribe() }
             #expect(await errorName { try await stores[63].subscribe() } == "LimitsExceeded")
-            // Again is not one more, but through the other path it is.
+            // Subscribing again doesn't count, but subscribing through the other path does.
             try await stores[0].subscribe(0x1)
             let alias = StoreClient(client, path: try BusNames.storePath(uid: nil, identifier: "org.example.app0"))
             #expect(await errorName { try await alias.subscribe() } == "LimitsExceeded")

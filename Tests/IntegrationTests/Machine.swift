@@ -8,23 +8,23 @@ import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
-/// Users of this machine, beside root.
+/// User ids of this machine, besides root's.
 enum Users {
-    /// Whether the tests can have several users.
+    /// Whether the tests can act as several users.
     static let areSeveral = geteuid() == 0
-    /// Two who own nothing.
+    /// Two users who own nothing.
     static let nobody: UInt32 = 65534
     static let daemon: UInt32 = 1
-    /// As whom the service runs: not as root, which no wall stops.
+    /// The user as whom the service runs: not root, whom no permission stops. `nil` without root.
     static let service: UInt32? = areSeveral ? 5 : nil
-    /// As whom a client is if it doesn't matter: not as root, either.
+    /// The user as whom a client runs where it doesn't matter: not root, either.
     static let client: UInt32? = areSeveral ? nobody : nil
 
     static let needsRoot: Comment =
         "it needs root, to have a service and clients of several users; run the tests as root once"
 }
 
-/// A file of the repository.
+/// Returns the path of a file in the repository.
 func repositoryFile(_ path: String, here: String = #filePath) -> String {
     URL(filePath: here).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: path).path
@@ -33,7 +33,7 @@ func repositoryFile(_ path: String, here: String = #filePath) -> String {
 /// The store that the usual manifest declares.
 let notes = "org.example.Notes"
 
-/// What values in tests hold where it must not get into a log.
+/// The content of values that must not get into a log.
 let secret = "s3cret-0f-the-tests"
 
 /// A bus with the system bus's limits and policy, and a device on it.
@@ -53,10 +53,10 @@ final class Machine {
         device.keepSecret(secret)
     }
 
-    /// A new connection, of a user without rights if nobody is named.
+    /// Returns a new connection, by default of a user without rights.
     func client(as user: UInt32? = Users.client) throws -> BusClient { try BusClient(bus, as: user) }
 
-    /// The usual store, on a new connection.
+    /// Returns a store on a new connection, by default the usual one.
     func store(_ identifier: String = notes, as user: UInt32? = Users.client) throws -> StoreClient {
         try client(as: user).store(identifier)
     }
@@ -72,11 +72,11 @@ final class Machine {
     }
 }
 
-/// Runs a test on a machine of its own, and sees that the service doesn't crash and tells no secrets.
+/// Runs a test on a machine of its own, and checks that the service neither crashes nor logs secrets.
 ///
 /// - Parameters:
-///   - isStarted: whether the service is to be started before.
-///   - change: changes what it is started with: in user mode, with a manifest for the usual store.
+///   - isStarted: whether to start the service before the test.
+///   - change: changes the service's options; by default it runs in user mode, with a manifest for the usual store.
 @BusActor
 func withMachine(
     started isStarted: Bool = true,
@@ -101,7 +101,7 @@ func withMachine(
     machine.bus.end()
 }
 
-/// What holds of every device, whatever a test does with it.
+/// Checks what must hold for every device after any test.
 func check(_ device: Device) {
     #expect(device.leakedSecrets.isEmpty)
     #expect(!device.log.contains("Fatal error") && !device.log.contains("Crash"), "\(device.log.suffix(4000))")
@@ -110,7 +110,7 @@ func check(_ device: Device) {
     }
 }
 
-/// Lets a few tests at a time have machines: there are more tests than memory.
+/// Limits how many tests have machines at a time, because all of them together need too much memory.
 @BusActor
 final class Turnstile {
     static let shared = Turnstile(places: max(2, ProcessInfo.processInfo.activeProcessorCount))
@@ -133,14 +133,14 @@ final class Turnstile {
     }
 }
 
-/// Does what blocks, on a thread of its own: all tests share the loop's thread, and a few others the rest.
+/// Runs blocking work on a thread of its own, because all tests share the loop's thread and a few others.
 func elsewhere<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
     }
 }
 
-/// Does something so many times at once.
+/// Runs something a number of times concurrently, and returns the results.
 @BusActor
 func atOnce<Result: Sendable>(
     _ count: Int,
@@ -152,10 +152,10 @@ func atOnce<Result: Sendable>(
     return results
 }
 
-// MARK: Ends
+// MARK: Services that exit
 
-/// Calls a service that ends after an idle second, and starts it again where it has ended before the call came: a busy
-/// machine may take longer.
+/// Calls a service that exits after an idle second. If it has exited before the call arrives, as it may on a busy
+/// machine, starts it again and retries.
 /// - Returns: the last word of the name of the error that `body` throws; "" if it throws none.
 @BusActor
 func errorNameBeforeItsEnd(_ device: Device, _ body: @BusActor () async throws -> Void) async throws -> String {
@@ -169,7 +169,7 @@ func errorNameBeforeItsEnd(_ device: Device, _ body: @BusActor () async throws -
 
 // MARK: Errors
 
-/// The error that `body` throws; `nil` if it throws none.
+/// Returns the error that `body` throws; `nil` if it throws none.
 @BusActor
 func failure(_ body: @BusActor () async throws -> Void) async -> BusError? {
     do {
@@ -180,7 +180,7 @@ func failure(_ body: @BusActor () async throws -> Void) async -> BusError? {
     }
 }
 
-/// The last word of the name of the error that `body` throws; "" if it throws none.
+/// Returns the last word of the name of the error that `body` throws; "" if it throws none.
 @BusActor
 func errorName(_ body: @BusActor () async throws -> Void) async -> String {
     await failure(body).map { $0.name.split(separator: ".").last.map(String.init) ?? $0.name } ?? ""

@@ -8,14 +8,14 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// The examples of docs/managed.md, as an administrator has them.
+/// The examples of docs/managed.md, as an administrator uses them.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ManagedPageTests {
     private let app = "org.example.Editor"
     private static let directory = "/etc/ubiquitous-store/managed.d"
 
-    /// The blocks of code of a language, in the page's order.
+    /// Returns the code blocks of a language, in the page's order.
     private func blocks(_ language: String) throws -> [String] {
         let page = try String(contentsOfFile: repositoryFile("docs/managed.md"), encoding: .utf8)
         return page.components(separatedBy: "```\(language)\n").dropFirst().map {

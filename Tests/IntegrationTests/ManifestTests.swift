@@ -8,11 +8,11 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Manifests in directories, as the running service takes them.
+/// Manifests in directories, as the running service reads them.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ManifestTests {
-    /// The identifiers that the caller may open.
+    /// Returns the identifiers of the stores that the caller may open.
     private func entitled(_ machine: Machine) async throws -> [String] {
         try await machine.client().manager("Identify") { _ in
         } decode: { answer in

@@ -7,7 +7,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Every member once; what there is to say of each in detail is in the other files.
+/// Calls every member once. The other files test the details.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct MemberTests {

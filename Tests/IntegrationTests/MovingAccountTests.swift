@@ -9,16 +9,16 @@ import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
-/// What people and other devices do while an account moves to a key.
+/// What users and other devices do while an account moves to a key.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct MovingAccountTests {
-    /// A device, and a server that a test can have do what it likes with requests.
+    /// A server whose answers a test can replace.
     private final class World: Sendable {
         let folder = MemoryFolder()
         private let before = Mutex<@Sendable (ServerRequest) -> ServerAnswer?>({ _ in nil })
 
-        /// What is done before a request is answered, or answered instead.
+        /// Sets what runs before each request is answered. An answer that it returns replaces the server's.
         func onRequest(_ body: @escaping @Sendable (ServerRequest) -> ServerAnswer?) { before.withLock { $0 = body } }
 
         func answer(to request: ServerRequest) -> ServerAnswer {
@@ -26,7 +26,7 @@ struct MovingAccountTests {
         }
     }
 
-    /// Runs a test with a device that has an account in plain with a value.
+    /// Runs a test with a device that has an unencrypted account with one value.
     private func withDevice(_ body: @BusActor (Device, World) async throws -> Void) async throws {
         let world = World()
         let server = try ScriptedServer { world.answer(to: $0) }
@@ -59,7 +59,7 @@ struct MovingAccountTests {
     {
         try await withDevice { device, world in
             let account = try self.account(device)
-            // The move can't end: nothing is uploaded.
+            // The move can't finish, because no head can be uploaded.
             world.onRequest { $0.method == "PUT" && $0.path.contains("/h/") ? ServerAnswer(503) : nil }
             #expect(await errorName { try await account.encrypt() } != "")
             #expect(await errorName { try await removeStore(device) } == "Conflict")
@@ -78,7 +78,7 @@ struct MovingAccountTests {
         }
     }
 
-    /// A key whose identifier is smaller than any that is drawn, so that it counts.
+    /// Returns a key whose identifier is smaller than any random one, so that it counts.
     private static func smallKey() throws -> AccountKey {
         try #require(
             AccountKey(secret: Array("sixteen secrets!".utf8), identifier: KeyIdentifier(high: 0, low: 1)))
@@ -89,7 +89,7 @@ struct MovingAccountTests {
             "/dav/a/\(key.identifier)", SealedMarker(of: key, time: 1_700_000_000_000_000, links: []).bytes)
     }
 
-    /// One of the times when the device looks for markers.
+    /// One of the device's requests for the list of markers, by its number.
     private final class Look: Sendable {
         private let state = Mutex((count: 0, isReached: false, isAnswered: false))
         private let number: Int
@@ -101,8 +101,8 @@ struct MovingAccountTests {
 
         func answer() { state.withLock { $0.isAnswered = true } }
 
-        /// Does something before this one is answered, and holds the answer until it is to be given, or for as long as
-        /// whoever is to give it may be waiting for it.
+        /// Runs `body` before request `number` is answered. With `isHeld`, holds the answer until ``answer()``, at most
+        /// two seconds, because the caller of ``answer()`` may be waiting for it.
         func note(_ body: () -> Void) {
             let isThis = state.withLock { state in
                 state.count += 1
@@ -141,13 +141,13 @@ struct MovingAccountTests {
                 var error: String?
                 let move = Task { @BusActor in error = await errorName { try await account.encrypt() } }
                 try await eventually("the look, or the end") { look.isReached || error != nil }
-                // A cycle of somebody else's finds it while the answer is held.
+                // Another caller's cycle finds the key while the answer is held.
                 if isFoundByAnother, look.isReached { _ = await errorName { try await account.syncNow() } }
                 look.answer()
                 await move.value
                 isOver = !look.isReached
                 if isOver { return #expect(error == "") }
-                // Where it has stopped already, no other look may be needed: none comes by itself.
+                // If the device has stopped already, it may need no other poll, and none happens by itself.
                 if try await account.lastError() != "KeyNeeded" {
                     try await eventually("the device stops for the other key") {
                         await errorName { try await account.syncNow() } == "KeyNeeded"
@@ -184,7 +184,7 @@ struct MovingAccountTests {
             Self.plant(key, in: world)
             #expect(await errorName { try await account.resolve(side) } == "KeyNeeded")
             #expect(try await account.state() == "paused")
-            // Nobody says anything else before the words do, in this process or the next.
+            // The error stays until the phrase is given, in this process and after a restart.
             for _ in 0..<2 {
                 let account = try self.account(device)
                 for _ in 0..<2 { #expect(await errorName { try await account.syncNow() } == "KeyNeeded") }
@@ -206,7 +206,7 @@ struct MovingAccountTests {
     {
         try await withDevice { device, world in
             let (account, hasBegun) = (try self.account(device), Once())
-            // Others learn of the move, and the former form can't be read.
+            // Other devices learn of the move, and the former form can't be read.
             world.onRequest { request in
                 if request.path.contains("/dav/a/"), !["PROPFIND", "GET"].contains(request.method) { hasBegun.note() }
                 return hasBegun.isSo && request.path.hasSuffix("/dav/h/") ? ServerAnswer(503) : nil
@@ -246,7 +246,7 @@ struct MovingAccountTests {
             #expect(try await account.lastError() == "")
             #expect(try await account.recoveryPhrase() == words)
             #expect(try await store(device).everything() == ["colour": "red"])
-            // The place that is emptied once more is gone, not another key's.
+            // If the remote is emptied once more, the account counts as gone, and not as another key's.
             world.folder.empty()
             Self.plant(key, in: world)
             try await eventually("the device has noticed again") {

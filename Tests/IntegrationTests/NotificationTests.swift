@@ -8,11 +8,11 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What subscribers are told over a real bus: each change once, with its reason, in order.
+/// What subscribers receive over a real bus: each change once, with its reason, in order.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct NotificationTests {
-    /// Generations never go back, and no key is named twice in one signal.
+    /// Expects that generations never go back, and that no signal names a key twice.
     private func expectOrder(_ signals: [StoreSignal]) {
         for (signal, next) in zip(signals, signals.dropFirst()) { #expect(signal.generation <= next.generation) }
         for signal in signals { #expect(Set(signal.keys).count == signal.keys.count) }
@@ -57,7 +57,7 @@ struct NotificationTests {
             let watcher = try await Watcher.start(on: devices.phone.bus, phone.path)
             try await phone.subscribe(0x1)
             watcher.send(SIGSTOP)
-            // Each round is two signals at once, as their reasons differ; the refusals fill what a client may have.
+            // Each round is two signals at once, as their reasons differ. The refusals fill the client's allowance.
             let refused = (0..<1100).map {
                 (key: "refused\($0)" + String(repeating: "k", count: 110), value: Value.integer(1))
             }
@@ -82,7 +82,7 @@ struct NotificationTests {
         }
     }
 
-    /// Each key was told once, with the reason that its first letter stands for, and generations never went back.
+    /// Expects that each key was signalled once, with the reason that its first letter stands for, in order.
     private func expectEachOnce(_ signals: [StoreSignal], _ values: [Text: Value]) {
         expectOrder(signals)
         func told(_ reason: UInt32) -> [String] { signals.filter { $0.reason == reason }.flatMap(\.keys).sorted() }
@@ -107,7 +107,7 @@ struct NotificationTests {
             #expect(try await phone.snapshot(since: before).values == ["missed": .integer(1)])
             #expect(phone.received.isEmpty)
 
-            // The same with a service that was killed: the subscription is gone, the generation is not.
+            // The same after the service was killed: the subscription is gone, the generation isn't.
             try await laptop.set("before", .integer(1))
             _ = try await devices.converge()
             devices.phone.kill()
@@ -132,7 +132,7 @@ private final class Watcher {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
-    /// Starts it, and waits until it has subscribed.
+    /// Starts the program, and waits until it has subscribed.
     static func start(on bus: PrivateBus, _ path: String) async throws -> Watcher {
         let watcher = try Watcher(on: bus, path)
         try await eventually("the watcher has subscribed") { watcher.output.contains("subscribed") }
@@ -152,7 +152,7 @@ private final class Watcher {
         String(decoding: FileManager.default.contents(atPath: directory.path + "/output") ?? Data(), as: UTF8.self)
     }
 
-    /// What it was told, in its words a line each: `DidChangeExternally: ServerChange, keys a b, generation 7`.
+    /// The signals that it has printed, one a line: `DidChangeExternally: ServerChange, keys a b, generation 7`.
     var signals: [StoreSignal] {
         output.split(separator: "\n").compactMap { line in
             let parts = line.dropFirst("DidChangeExternally: ".count).components(separatedBy: ", ")

@@ -105,7 +105,7 @@ struct ProcessTests {
     @Test func `a state directory that can't be written to, or made, is refused with a sentence`() async throws {
         try await withMachine(started: false) { machine in
             let directory = try machine.device.directory.makeDirectory("readonly", mode: 0o555)
-            // Root may write everywhere; but not into a file.
+            // Root may write to any directory, but a file is none.
             let file = machine.device.directory.path + "/file"
             try "".write(toFile: file, atomically: false, encoding: .utf8)
             for place in (Users.areSeveral || geteuid() != 0 ? [directory] : []) + [
@@ -193,7 +193,7 @@ struct ProcessTests {
             let client = try machine.client()
             #expect(try await machine.device.finish() == .code(0))
             #expect(try await client.serviceOwner() == nil)
-            // Nothing on this bus starts it again.
+            // The log names the option, because nothing on this bus would start the service again.
             #expect(machine.device.log.contains("--idle-exit 0"))
         }
     }
@@ -205,7 +205,7 @@ struct ProcessTests {
             let reader = try machine.store()
             #expect(try await errorNameBeforeItsEnd(machine.device) { try await reader.subscribe(0x1) } == "")
             let other = try await Device.start(on: .start(), idle())
-            // Long enough for another service to begin and end.
+            // Waits for as long as another service takes to start and exit.
             #expect(try await other.finish() == .code(0))
             try await other.start()
             #expect(try await other.finish() == .code(0))

@@ -8,13 +8,13 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Somebody who holds the remote of encrypted accounts, and all that was ever in it, puts there what they like.
+/// An attacker who controls the remote of encrypted accounts, and has all that was ever in it, writes there at will.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct RemoteHolderTests {
     private static let encrypted: KeyValuePairs<String, Value> = ["encrypt": .boolean(true)]
 
-    /// The files of a folder.
+    /// Returns the files of a folder, by their paths.
     private func files(below folder: String) throws -> [String: Data] {
         try FileManager.default.subpathsOfDirectory(atPath: folder).reduce(into: [:]) { files, name in
             var isDirectory: ObjCBool = false
@@ -68,7 +68,7 @@ struct RemoteHolderTests {
                     #expect(try await account.lastError() == "", "\(what)")
                 }
             }
-            // What came first comes back last.
+            // The oldest files are put back last.
             for (name, bytes) in history.reversed() { try put(bytes, name, in: devices.folder) }
             try await expectNothing("under their own names")
             for folder in ["h/", "s/"] {
@@ -79,7 +79,7 @@ struct RemoteHolderTests {
                 }
                 try await expectNothing("under others' names in \(folder)")
             }
-            // As notes and markers, whatever it is.
+            // Any old files, under the names of notes of every kind.
             let notes = try files(below: devices.folder).keys.filter { $0.hasPrefix("a/") && $0.utf8.count > 34 }
             #expect(!notes.isEmpty)
             for (number, name) in notes.sorted().enumerated() {
@@ -114,7 +114,7 @@ struct RemoteHolderTests {
             for (index, device) in both.enumerated() {
                 try await device.restart()
                 let account = try devices.account(device)
-                // Of the two keys the smaller one is taken for the account's where nobody has said otherwise.
+                // Of the two keys the smaller one counts as the account's, unless the user has decided otherwise.
                 if await errorName({ try await account.syncNow() }) == "KeyNeeded" {
                     stopped += 1
                     #expect(try await account.text("LastErrorMessage").contains("somebody who can write to the remote"))
@@ -129,11 +129,11 @@ struct RemoteHolderTests {
                 ]
                 #expect(values == own)
                 #expect(try await account.recoveryPhrase() == words[index])
-                // What is beside it is named.
+                // The check names the other account's marker.
                 let steps = try await account.check("folder://" + folders[index])
                 let other = try #require(files[1 - index].keys.first { $0.hasPrefix("a/") }).dropFirst(2)
                 #expect("\(steps)".contains(other), "\(steps)")
-                // Who comes anew with its words gets into it, and into nothing else.
+                // A device that signs in again with the account's phrase gets this account, and no other.
                 try await account.signOut()
                 try await account.join(
                     "folder://" + folders[index],
@@ -155,7 +155,7 @@ struct RemoteHolderTests {
             try await laptop.syncNow()
             let marker = try #require(try files(below: devices.folder).keys.first { $0.hasPrefix("a/") })
             let own = try #require(KeyIdentifier(marker.dropFirst(2)))
-            // All are smaller than the account's.
+            // All of these identifiers are smaller than the account's.
             let keys = try (0..<300).map { number in
                 try #require(
                     AccountKey(
@@ -175,9 +175,9 @@ struct RemoteHolderTests {
                 try put(Data(note.note()), "a/\(note.noteName)", in: devices.folder)
             }
             try await devices.laptop.restart()
-            // Not every cycle looks at the markers.
+            // Not every cycle reads the markers.
             for _ in 0..<21 { try await laptop.syncNow() }
-            // The right words, on a device that has nothing but them.
+            // The right phrase, on a device that has nothing else.
             let error = await failure {
                 try await phone.signIn(devices.url, ["recovery-phrase": .string(Text(words))])
             }
@@ -187,7 +187,7 @@ struct RemoteHolderTests {
             try await laptop.syncNow()
             #expect(try await laptop.recoveryPhrase() == words)
             #expect(try await laptop.lastError() == "")
-            // The account gets a key that the attacker has not seen, and the other files go.
+            // The account gets a key that the attacker has not seen, and the attacker's markers are removed.
             for key in keys {
                 try FileManager.default.removeItem(atPath: devices.folder + "/a/\(key.identifier)")
             }

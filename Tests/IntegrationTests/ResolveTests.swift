@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What a person says about a remote that is not what it was, and what every device has after it.
+/// The user's decisions about a remote that was reset, and what every device has afterwards.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ResolveTests {
@@ -18,7 +18,7 @@ struct ResolveTests {
         }
     }
 
-    /// Two devices of one account, with a value that both have, whose folder was emptied; on each a write waits.
+    /// Gives two devices one account with a common value, and empties its folder. Each device then has a pending write.
     private func emptied(_ devices: TwoDevices) async throws {
         try await devices.join()
         try await devices.store(devices.laptop).apply(["both": .integer(1), "gone": .integer(1)])
@@ -51,7 +51,7 @@ struct ResolveTests {
             #expect(try await laptop.lastError() == "")
             #expect(try await laptop.property("PendingChanges") == .integer(0))
             #expect(try await laptop.text("AccountIdentifier") == identifier)
-            // The other one finds its account again, with what waited on it.
+            // The phone finds its account again, and keeps its pending write.
             #expect(try await phone.state() == "paused")
             try await phone.resolve("remote")
             #expect(try await devices.converge() == everything)
@@ -74,7 +74,7 @@ struct ResolveTests {
             try await devices.join()
             try await devices.store(devices.laptop).set("key", .integer(1))
             _ = try await devices.converge()
-            // A restart of the machine: nothing was published under the origin that follows.
+            // As after a reboot: nothing has been published under the new origin.
             try await devices.phone.stop()
             for name in try FileManager.default.contentsOfDirectory(atPath: devices.phone.runtimeDirectory) {
                 try FileManager.default.removeItem(atPath: devices.phone.runtimeDirectory + "/" + name)
@@ -116,7 +116,7 @@ struct ResolveTests {
             #expect(laptop.received.count == 1)
             try await laptop.client.account.syncNow()
             #expect(try await phone.client.account.state() == "paused")
-            // Its account is put beside the new one: both are one.
+            // The phone's account is restored beside the new one, and the two are merged.
             try await phone.client.account.resolve("local")
             #expect(try await devices.converge() == everything)
             let accounts = [laptop, phone].map(\.client.account)
@@ -156,7 +156,7 @@ struct ResolveTests {
                     #expect(signal.keys == ["both", "mine", "pending", "theirs"])
                     #expect(try await laptop.history("mine").first?["why"] == .string("account"))
                 } else {
-                    // Of what both have, the later write counts.
+                    // For keys that both accounts have, the later write wins.
                     #expect(
                         try await laptop.everything() == [
                             "mine": .integer(1), "theirs": .integer(2), "both": .integer(2), "pending": .integer(1),

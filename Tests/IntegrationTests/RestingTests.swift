@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Accounts that rest, stores that stay on their device, and stores that are removed everywhere.
+/// Paused accounts, stores that stay on their device, and stores that are removed everywhere.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct RestingTests {
@@ -20,7 +20,7 @@ struct RestingTests {
             try await account.subscribe()
             try await account.setPaused(true)
             try await account.setPaused(true)
-            // A look that was under way may be told of before.
+            // A poll that was under way may be reported first.
             try await eventually("it is told once") { account.received.map(\.state).suffix(1) == ["paused"] }
             #expect(account.received.count { $0.state == "paused" } == 1)
             #expect(try await account.lastError() == "")
@@ -126,7 +126,7 @@ struct RestingTests {
             try await devices.laptop.restart()
             #expect(try await laptop.everything() == kept)
 
-            // What the account has wins, deleted here or not; the rest goes up.
+            // The account's values win, even where this device has deleted them; the others are uploaded.
             try await account.setSynchronized(notes, true)
             #expect(
                 try await devices.converge()
@@ -153,7 +153,7 @@ struct RestingTests {
             try await phone.apply(["both": "phone", "taken": "phone"], removing: ["deleted"])
             try await phone.client.account.syncNow()
 
-            // It has the account's values of before, and besides what that has not.
+            // The store has the account's values from before, and its own for keys that the account lacks.
             try await account.join(devices.url)
             try await account.syncNow()
             #expect(
@@ -169,7 +169,7 @@ struct RestingTests {
                     "second": .integer(2),
                 ])
 
-            // What was written under the other account is still that one's, and goes out.
+            // What was written in the other account still belongs to it, and is uploaded.
             try await account.join("folder://\(other)")
             try await phone.client.account.join("folder://\(other)")
             #expect(

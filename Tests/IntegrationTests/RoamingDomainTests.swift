@@ -7,7 +7,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Keys of an app's settings that are the same on the person's devices: they live in the app's store.
+/// Keys of an app's settings that are the same on all of the user's devices: the app's store holds them.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct RoamingDomainTests {
@@ -71,7 +71,7 @@ struct RoamingDomainTests {
             try await devices.store(devices.laptop).set("lesson.level", .integer(3))
             try await devices.join()
             #expect(try await devices.converge() == ["lesson.level": .integer(3)])
-            // What was there before the institution's account is hidden by it, and not lost.
+            // The account's value hides the one from before, which isn't lost.
             #expect(try await domain.value("lesson.level") == .integer(1))
         }
     }

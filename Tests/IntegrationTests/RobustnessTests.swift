@@ -9,7 +9,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Clients that behave badly, and what the others notice of it: nothing.
+/// Misbehaving clients, of which others must notice nothing.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct RobustnessTests {
@@ -54,7 +54,7 @@ struct RobustnessTests {
             for number in 0..<1000 { raw.setUnanswered(other.path, "key \(number)", bytes: 1) }
             try await eventually("all are set") { try await other.everything().count == 1000 }
             #expect(!machine.device.log.contains("want no answer"))
-            // 120 MB; the bus has room for 127 that wait for the service, and refuses everybody beyond.
+            // 120 MB. The bus holds up to 127 MiB for the service, and refuses all senders beyond that.
             try await elsewhere { for _ in 0..<2000 { raw.setUnanswered(path, "large", bytes: 60_000) } }
             try await other.set("other", .integer(1))
             #expect(try await other.value("other") == .integer(1))
@@ -68,7 +68,7 @@ struct RobustnessTests {
             let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
             let floods = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
             for flood in floods {
-                // Until it hangs up, it is that thread's alone.
+                // Only that thread uses the client, until it hangs up.
                 nonisolated(unsafe) let flood = flood
                 Thread.detachNewThread { flood.floodUnanswered(path, "key", bytes: bytes) }
             }
@@ -77,7 +77,7 @@ struct RobustnessTests {
             for number in 0..<200 {
                 try await eventually("call \(number) is answered") {
                     let name = await errorName { try await store.set("key", .integer(Int64(number))) }
-                    // The bus refuses it where a busy machine has left the service no time to read.
+                    // The bus refuses the call if a busy machine has left the service no time to read.
                     #expect(["", "LimitsExceeded"].contains(name))
                     return name.isEmpty
                 }
@@ -101,7 +101,7 @@ struct RobustnessTests {
             nonisolated(unsafe) let raw = try RawClient(machine.bus, as: Users.client)
             try await elsewhere {
                 for _ in 0..<1000 { raw.setUnanswered(path, "key", bytes: 60_000) }
-                // Its answer comes behind all of that.
+                // The answer comes after all of the calls.
                 raw.addMatch("type='signal',sender='\(BusNames.service)'")
                 _ = raw.receive()
             }
@@ -157,7 +157,7 @@ struct RobustnessTests {
             let domain = try machine.client().domain("org.example.Editor")
             try await domain.subscribe()
             for number in 1...20 {
-                // A group is looked up with each, and the second file is told of.
+                // The first file needs a group lookup, and the second one causes the signal.
                 let group = "<key>Groups</key><array><string>no such group \(number)</string></array>"
                 for (name, scope) in [("10.plist", group), ("20.plist", "")] {
                     let path = machine.device.managedDirectory + "/" + name
@@ -169,7 +169,7 @@ struct RobustnessTests {
                 }
                 _ = try await domain.signal("managed \(number)") { $0.reason == 32 }
             }
-            // The runtime adds threads to those that all tasks share only after a while.
+            // The runtime adds threads to the pool that all tasks share only after a while.
             try await Task.sleep(for: .seconds(3))
             let lookups = try FileManager.default.attributesOfItem(atPath: directory + "/lookup")[.size] as? Int
             #expect(lookups == 1)
@@ -181,7 +181,7 @@ struct RobustnessTests {
         try await withMachine { machine in
             let (large, other) = (try machine.store(), try machine.store())
             let name = await errorName { try await large.set("key", .data([UInt8](repeating: 0, count: 33 << 20))) }
-            // dbus-broker lets it through.
+            // dbus-broker lets the message through.
             #expect(["Disconnected", "NoReply", "QuotaExceeded"].contains(name), "\(name)")
             try await other.set("key", .integer(1))
             #expect(machine.device.exit == nil)
@@ -219,7 +219,7 @@ struct RobustnessTests {
             let deaf = try RawClient(machine.bus)
             deaf.store(store.path, "Subscribe", 1)
             try await other.subscribe(0x1)
-            // Each refusal is a signal at once that names all keys.
+            // Each refusal causes a signal at once, which names all keys.
             let keys = (0..<1000).map { (key: "\($0)" + String(repeating: "k", count: 120), value: Value.integer(1)) }
             let large = (key: "large", value: Value.data([UInt8](repeating: 1, count: 1_048_577)))
             for _ in 0..<40 { _ = await failure { try await store.apply(keys + [large]) { _ in } } }
@@ -359,7 +359,7 @@ struct RobustnessTests {
             for client in deaf { client.askForMuch(store.path) }
             for number in 0..<50 { try await other.set("key", .integer(Int64(number))) }
             #expect(try await other.value("key") == .integer(49))
-            // 24 MiB a user are on their way at most.
+            // At most 24 MiB are in transit per user.
             #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)
             #expect(machine.device.exit == nil)
             withExtendedLifetime(deaf) {}

@@ -9,7 +9,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What an app in a flatpak's scope may do. `packaging/e2e/checks` has a whole flatpak.
+/// What an app in a flatpak's scope may do. `packaging/e2e/checks` tests a whole flatpak.
 @BusActor
 @Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
 struct SandboxTests {
@@ -48,7 +48,7 @@ struct SandboxTests {
             let store = (try app.storePath("org.example.Shared"), BusNames.storeInterface)
             #expect(try await app.call(store, "SetValue", "sv", "key", "s", "text").exit == .code(0))
             #expect(try await machine.store("org.example.Shared").value("key") == .string("text"))
-            // With a manifest, its own name is none of its stores.
+            // An app with a manifest has no store of its own name.
             let own = try await app.call(Self.manager, "OpenStore", "sa{sv}", "org.example.Notes", "0")
             #expect(own.error.contains("No installed manifest declares"))
         }
@@ -142,7 +142,7 @@ struct SandboxTests {
                 let (object, arguments) = calls[Int(random.next() % UInt64(calls.count))]
                 let answer = try await app.call(object, arguments)
                 #expect(!(answer.output + answer.error).contains(place.path), "\(arguments): \(answer)")
-                // For a sandbox that isn't known there are neither accounts nor stores.
+                // An unknown sandbox has neither accounts nor stores.
                 let isThere = object.0 == BusNames.managerPath || confinement == .flatpak
                 #expect(isThere || answer.exit != .code(0), "\(arguments): \(answer)")
             }
@@ -150,12 +150,12 @@ struct SandboxTests {
     }
 }
 
-/// The scope that flatpak or snapd makes for an app, in the first process's hierarchy of control groups.
+/// The scope that flatpak or snapd makes for an app, in systemd's hierarchy of control groups.
 final class SandboxScope {
     enum Confinement: CaseIterable {
         case flatpak, snap
 
-        /// The name of a scope.
+        /// Returns the name of a scope.
         fileprivate func unit(_ application: String, _ number: UInt32) -> String {
             switch self {
             case .flatpak: "app-flatpak-\(application.replacing("-", with: "\\x2d"))-\(number).scope"
@@ -170,7 +170,7 @@ final class SandboxScope {
 
     private static let hierarchy: String? = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup"].first { access($0, W_OK) == 0 }
 
-    /// Whether this machine lets somebody make control groups.
+    /// Whether control groups can be made on this machine.
     static var isPossible: Bool {
         guard let hierarchy else { return false }
         let trial = "\(hierarchy)/app-flatpak-trial-\(getpid()).scope"

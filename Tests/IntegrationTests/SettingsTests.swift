@@ -8,11 +8,11 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// The file of settings, and what one user may have the service hold.
+/// The settings file, and the limits on what the service holds for one user.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct SettingsTests {
-    /// A machine whose service has a file of settings, which can be written anew.
+    /// Runs a test on a machine whose service has a settings file, which the test can rewrite.
     private func withSettings(
         _ text: String, manifests: Int = 1,
         _ body: @BusActor (Machine, _ write: (String) throws -> Void) async throws -> Void
@@ -109,10 +109,10 @@ struct SettingsTests {
         try await withSettings("[User]\nDatabaseBytes=1M\n") { machine, _ in
             let store = try machine.store()
             func page(_ number: Int) -> Value { .data([UInt8](repeating: UInt8(number % 256), count: 3700)) }
-            // Far more than fits, with what it replaces; much less without.
+            // Far more than fits with the replaced values, and much less without them.
             for round in 0..<600 { try await store.set("key", page(round)) }
             #expect(try await store.value("key") == page(599))
-            // Live values at the limit: what the error says to remove makes room.
+            // At the limit with live values, removing what the error names makes room.
             var count = 0
             var refused: BusError?
             while refused == nil {
@@ -253,7 +253,7 @@ struct SettingsTests {
         let place = try TemporaryDirectory()
         let folder = try place.makeDirectory("folder", mode: 0o700, owner: Users.client)
         try await withSettings("") { machine, write in
-            // In user mode a folder is of the one who signs in, which for the service's user is the service's.
+            // In user mode a folder must belong to the user who signs in: here, to the service's own user.
             let client = try machine.client(as: Users.service)
             let own = try place.makeDirectory("own", mode: 0o700, owner: Users.service)
             try await client.account.join("folder://\(own)")
@@ -278,7 +278,7 @@ struct SettingsTests {
             let account = client.account
             try await account.join("folder://\(try place.makeDirectory("own", mode: 0o700, owner: Users.service))")
             try await client.store(notes).set("key", .integer(1))
-            // Longer than a folder's changes wait by themselves.
+            // Longer than a folder's changes wait by default.
             try await Task.sleep(for: .seconds(3))
             #expect(try await account.property("PendingChanges") == .integer(1))
             try write("[Sync]\nCoalescing=0\n")
@@ -370,7 +370,7 @@ struct SettingsTests {
             #expect(try await account.lastError() == "AccessDenied")
             #expect(try await account.text("LastErrorMessage").contains("account encrypt"))
             #expect(await errorName { try await account.syncNow() } == "AccessDenied")
-            // A place that can't be read is no reason to go on in plain.
+            // An unreadable remote must not make the account continue unencrypted.
             try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
             #expect(await errorName { try await account.encrypt() } != "")
             #expect(try await account.lastError() == "AccessDenied")
@@ -459,10 +459,10 @@ struct SettingsTests {
         let account = try BusClient(bus).account
         #expect(try await account.property("DeviceName") == .string("From the file"))
         account.client.connection.close()
-        // The notice that it serves is no warning.
+        // The notice that the service is ready isn't a warning.
         #expect(device.log.isEmpty, "\(device.log)")
         device.kill()
-        // Nobody calls this one: on a busy machine its second is over before anybody could.
+        // The test makes no call, because on a busy machine the idle second would be over before it.
         try write("IdleExit=1\n")
         #expect(try await device.launch().finish() == .code(0))
     }

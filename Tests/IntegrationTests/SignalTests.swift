@@ -55,7 +55,7 @@ struct SignalTests {
         try await withMachine { machine in
             let (writer, reader) = (try machine.store(), try machine.store())
             try await reader.subscribe(0x1)
-            // The second one waits to be merged when the third comes, unless this machine is slow.
+            // The second change waits to be merged when the third comes, unless the machine is slow.
             try await writer.set("a", .integer(1))
             try await writer.set("b", .integer(1))
             _ = await failure { try await writer.set("c", large) }
@@ -113,7 +113,7 @@ struct SignalTests {
         } _: { machine in
             let (full, other, writer) = (try machine.client(), try machine.client(), try machine.client())
             for name in names[..<63] { try await full.store(name).subscribe(0x1) }
-            // Through an alias, so that the store is found through one path and was held through another.
+            // Through an alias, so that the store is subscribed to by one path and found by another.
             let last = StoreClient(full, path: try BusNames.storePath(uid: nil, identifier: names[63]))
             try await last.subscribe(0x1)
             let (reader, store) = (try other.store(names[63]), try writer.store(names[63]))
@@ -157,7 +157,7 @@ struct SignalTests {
         }
     }
 
-    // MARK: Nobody else
+    // MARK: Unintended recipients
 
     @Test func `whoever only listens hears nothing`() async throws {
         try await withMachine { machine in
@@ -177,7 +177,7 @@ struct SignalTests {
             _ = try await sniffer.manager("Identify") { _ in
             } decode: { _ in
             }
-            // The bus's own are everybody's.
+            // The bus's own signals go to everyone.
             #expect(heard.filter { !["NameAcquired", "NameOwnerChanged"].contains($0) }.isEmpty, "\(heard)")
             withExtendedLifetime(slots) {}
         }
@@ -238,7 +238,7 @@ struct SignalTests {
                     try signal.appendDictionary {}
                     try forger.connection.send(signal)
                 }
-                // Both went through the bus before the answer came.
+                // Both signals passed through the bus before the answer.
                 _ = try await forger.manager("Identify") { _ in
                 } decode: { _ in
                 }

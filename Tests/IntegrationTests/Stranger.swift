@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// Somebody who holds all that left the devices of an encrypted account, and looks in it for what they meant to keep.
+/// An attacker who has all that left the devices of an encrypted account, and searches it for what should be secret.
 struct Stranger {
-    /// What must not be there, in none of its forms.
+    /// The encoded forms of all that must not be found.
     private let forms: [(text: String, form: String, bytes: [UInt8])]
 
     /// - Parameters:
-    ///   - texts: keys, values, identifiers and names; each of four letters and more.
-    ///   - times: of writes, in microseconds since 1970.
+    ///   - texts: keys, values, identifiers and names, of at least four letters each.
+    ///   - times: the times of writes, in microseconds since 1970.
     init(lookingFor texts: [String], times: [UInt64] = []) {
         forms =
             texts.flatMap { text in Self.forms(of: text).map { (text, $0, $1) } }
@@ -34,7 +34,7 @@ struct Stranger {
             ("plain", bytes), ("turned round", Array(bytes.reversed())), ("hex", Array(hex.utf8)),
             ("HEX", Array(hex.uppercased().utf8)),
         ]
-        // Wherever it begins in what was encoded: without the first and last digits, which have others' bits in them.
+        // At each alignment, without the first and last digits, which share bits with the neighbouring bytes.
         for before in 0..<3 where bytes.count >= 6 {
             let text = Data([UInt8](repeating: 0, count: before) + bytes).base64EncodedString()
             let digits = text.prefix { $0 != "=" }.dropFirst(before == 0 ? 0 : before + 1).dropLast()
@@ -45,9 +45,9 @@ struct Stranger {
         return forms
     }
 
-    /// What is found.
+    /// Returns the forms that the bytes contain.
     func findings(in bytes: [UInt8]) -> [String] {
-        // All at once, by how they begin: there are hundreds.
+        // Searches for all forms at once, by their first two bytes, because there are hundreds.
         var starts = [[Int]](repeating: [], count: 1 << 16)
         for (index, form) in forms.enumerated() where form.bytes.count > 3 {
             starts[Int(form.bytes[0]) << 8 | Int(form.bytes[1])].append(index)

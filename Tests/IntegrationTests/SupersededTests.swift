@@ -6,11 +6,11 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// Calls that try a remote, of which the last one counts.
+/// Concurrent calls that try a remote: the last one counts.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct SupersededTests {
-    /// A call that waits for a server's answer, and what becomes of it.
+    /// Begins a call that waits for a server's answer. The task returns the name of its error.
     private func begin(
         _ server: ScriptedServer, _ call: @escaping @BusActor (String) async throws -> Void
     ) async throws -> Task<String, Never> {

@@ -9,7 +9,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Who is at the machine, and what it is to save, played on the bus that the service is on.
+/// How polling depends on the user's presence, the network and the power profile, which the test simulates on the bus.
 @BusActor
 @Suite(.timeLimit(.minutes(5)))
 struct SurroundingsTests {
@@ -19,7 +19,7 @@ struct SurroundingsTests {
     private nonisolated static let isMissing: Comment =
         "no WebDAV server is installed; script/bootstrap --all installs them"
 
-    /// A device that is signed in at a server that tells of nothing, and the services around it.
+    /// Runs a test with a device signed in to a server that gives no hints, and with simulated system services.
     private func withNeighbours(
         _ names: [String], _ settings: String = "", _ body: @BusActor (AccountClient, Neighbours) async throws -> Void
     ) async throws {
@@ -38,7 +38,7 @@ struct SurroundingsTests {
         }
     }
 
-    /// How many seconds are between the last look and the next one.
+    /// Returns the seconds from the last poll to the next; -1 if none is due.
     private func interval(_ account: AccountClient) async throws -> Int {
         let properties = try await account.client.properties(account.path, AccountClient.interface)
         guard properties["State"] == "idle", case .integer(let last) = properties["LastPullUSec"],
@@ -57,7 +57,7 @@ struct SurroundingsTests {
     func `where nobody knows who is there, a remote is looked at as it always was`() async throws {
         try await withNeighbours([]) { account, neighbours in
             try await expect(account, interval: 300)
-            // They may be started later.
+            // The services may start later.
             try await neighbours.begin(Neighbours.logind)
             try await expect(account, interval: 30)
         }
@@ -132,7 +132,7 @@ struct SurroundingsTests {
                 try await account.property("SlowedBy") == .array(["power-saver"])
             }
             try await expect(account, interval: 1200)
-            // Who isn't there slows nothing.
+            // A service that has exited slows nothing.
             try await neighbours.end(Neighbours.power)
             try await expect(account, interval: 30)
         }
@@ -147,7 +147,7 @@ struct SurroundingsTests {
             try await stranger.tell("/org/freedesktop/login1", "PrepareForSleep", of: Neighbours.logind + ".Manager") {
                 try $0.append(false)
             }
-            // One that counts, after it on the way through the bus.
+            // A genuine signal, which the bus delivers after the forged one.
             neighbours.session.isLocked = true
             try await neighbours.tellOfSession()
             try await expect(account, interval: 7200)
@@ -156,13 +156,13 @@ struct SurroundingsTests {
     }
 }
 
-/// What logind has of a session.
+/// A session's properties in logind.
 struct Session {
     var isIdle = false
     var isLocked = false
 }
 
-/// The services that know who is at a machine and what it is to save.
+/// Simulated services that know whether a user is present and what to save.
 @BusActor
 final class Neighbours {
     static let logind = "org.freedesktop.login1"
@@ -243,7 +243,7 @@ final class Neighbours {
             }
         ])
 
-    // MARK: Telling
+    // MARK: Sending signals
 
     func tellOfSession() async throws { try await tellOfProperties(Self.sessionPath, Self.logind + ".Session") }
     func tellOfNetwork() async throws { try await tellOfProperties("/org/freedesktop/NetworkManager", Self.network) }

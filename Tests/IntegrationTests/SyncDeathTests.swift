@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
-/// A remote that ends the service in each sync cycle must not do so for ever.
+/// A remote that crashes the service in each sync cycle must not do so for ever.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct SyncDeathTests {
@@ -25,7 +25,7 @@ struct SyncDeathTests {
         for _ in 0..<2 {
             server.requests = []
             try await device.start()
-            // Dies in the middle of a cycle.
+            // The service dies in the middle of a cycle.
             try await eventually("a cycle begins") { !server.requests.isEmpty }
             device.kill()
         }
@@ -33,7 +33,7 @@ struct SyncDeathTests {
         let account = try BusClient(device.bus).account
         #expect(try await account.state() == "offline")
         #expect(try await account.text("LastErrorMessage").contains("ended unexpectedly"))
-        // Ending as it should, it learns nothing.
+        // A regular exit changes nothing.
         try await device.restart()
         #expect(try await BusClient(device.bus).account.text("LastErrorMessage").contains("10 min"))
         folder.isSilent = false

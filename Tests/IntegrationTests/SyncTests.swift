@@ -8,7 +8,7 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What people see of the sync, through a folder.
+/// What users see of sync through a folder.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct SyncTests {
@@ -30,10 +30,10 @@ struct SyncTests {
         }
     }
 
-    /// Whether addresses of this machine can be changed, as nobody but root may, and not in every sandbox.
+    /// Whether this machine's addresses can be changed. Only root can, and not in every sandbox.
     nonisolated private static let makesRoutes = (try? changeAddress("add")) == 0 && (try? changeAddress("del")) == 0
 
-    /// Gives the loopback device another address, or takes it away, with the routes that come with it.
+    /// Adds another address to the loopback device, or removes it, with its routes.
     nonisolated private static func changeAddress(_ change: String) throws -> Int32 {
         let program = Process()
         program.executableURL = URL(filePath: "/usr/bin/env")
@@ -136,7 +136,7 @@ struct SyncTests {
             }
             #expect(try await laptop.property("DeviceName") == "My laptop")
             #expect(try await laptop.property("DeviceIdentifier") != phone.property("DeviceIdentifier"))
-            // Again is the same account.
+            // Signing in again finds the same account.
             #expect(try await laptop.signIn(devices.url) == identifier)
             try await devices.laptop.restart()
             #expect(try await laptop.property("AccountIdentifier") == .string(Text(identifier)))
@@ -355,7 +355,7 @@ struct SyncTests {
             #expect(try await laptop.everything() == ["key": "A"])
             try await laptop.client.account.syncNow()
             let phone = try devices.account(devices.phone)
-            // What a sign-in leaves that was cut off: the account is there, and nothing in it.
+            // An interrupted sign-in leaves an account with nothing in it.
             try FileManager.default.copyItem(atPath: folder + "/a", toPath: cut + "/a")
             try await phone.join("folder://" + cut, ["bring-values": .boolean(true)])
             #expect(try await devices.store(devices.phone).everything() == ["key": "A"])
@@ -443,7 +443,7 @@ struct SyncTests {
         }
     }
 
-    /// The files of the account, those that `isWanted` wants, without directories.
+    /// Returns the account's files for which `isWanted` is true, without directories.
     private func files(_ folder: String, _ isWanted: (String) -> Bool = { _ in true }) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder).filter { path in
             var isDirectory: ObjCBool = false
@@ -507,7 +507,7 @@ struct SyncTests {
             let laptop = try devices.store(devices.laptop)
             #expect(try await run(["mount", "--bind", devices.folder, devices.folder]).exit == .code(0))
             defer { umount2(devices.folder, Int32(MNT_DETACH)) }
-            // The kernel refuses it while somebody writes, and both devices have just begun.
+            // The kernel refuses this while a process writes, and both devices have just started.
             try await eventually("it is read-only") {
                 try await run(["mount", "-o", "remount,bind,ro", devices.folder]).exit == .code(0)
             }
@@ -576,7 +576,7 @@ struct SyncTests {
             try devices.fill(disk, leaving: pages)
             let name = await errorName { try await laptop.client.account.syncNow() }
             let values = try await laptop.everything()
-            // Where there is room for the news, it may be lacking for what is said of the upload.
+            // There may be room for the received changes, but not for recording the upload.
             before["laptop"] = .integer(1)
             let after = try await phone.everything().merging(["laptop": .integer(1)]) { $1 }
             #expect(values == before || values == after)
@@ -587,7 +587,7 @@ struct SyncTests {
                 #expect(try await laptop.client.account.text("LastErrorMessage").contains("no space left"))
             }
             unlink(disk + "/filler")
-            // By itself: nobody asks the laptop.
+            // The laptop recovers by itself, without a call of SyncNow.
             try await eventually("it goes on") {
                 try await phone.client.account.syncNow()
                 let (here, there) = (try await laptop.everything(), try await phone.everything())
@@ -650,7 +650,7 @@ struct SyncTests {
         try await withTwoDevices { devices in
             try await devices.join()
             let phone = try devices.store(devices.phone)
-            // More than the service keeps in memory of the file.
+            // More of the file than the service keeps in memory.
             for number in 0..<100 { try await phone.set("key \(number)", .data([UInt8](repeating: 1, count: 9000))) }
             let before = try await devices.converge()
             try await devices.laptop.stop()
@@ -694,7 +694,7 @@ struct SyncTests {
     }
 }
 
-/// Folders of a service that serves everybody.
+/// Folders of a service in system mode.
 @BusActor
 @Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot))
 struct FolderRootTests {

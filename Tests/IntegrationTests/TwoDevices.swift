@@ -15,7 +15,7 @@ final class TwoDevices {
     let phone: Device
     let directory: TemporaryDirectory
 
-    /// The laptop's disk, where it is a small one of its own.
+    /// The mount point of the laptop's small disk; `nil` if it has none of its own.
     let disk: String?
 
     fileprivate init(
@@ -38,7 +38,7 @@ final class TwoDevices {
         for device in devices { device.keepSecret(secret) }
     }
 
-    /// A folder is its user's own, so a service on a bus of one user has to be that user.
+    /// A folder belongs to its user, so on a session bus the service has to run as that user.
     private static func bus(users areSeveral: Bool) -> PrivateBus.Kind {
         guard areSeveral else { return .session }
         let policy = repositoryFile("dbus/org.example.UbiquitousStore.conf")
@@ -47,13 +47,13 @@ final class TwoDevices {
 
     /// The folder's path.
     var folder: String { directory.path + "/folder" }
-    /// Where the account is: the folder, unless a test says otherwise.
+    /// The account's URL: the folder's, unless a test sets another one.
     lazy var url = "folder://\(folder)"
 
-    /// Another folder, empty.
+    /// Makes another, empty folder, and returns its path.
     func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }
 
-    /// Fills a disk up, but for so many pages.
+    /// Fills a disk except for a number of pages.
     func fill(_ disk: String, leaving pages: UInt) throws {
         var room = statvfs()
         #expect(statvfs(disk, &room) == 0)
@@ -67,15 +67,15 @@ final class TwoDevices {
         try BusClient(device.bus).store(identifier)
     }
 
-    /// Signs both in, one after the other.
+    /// Signs both devices in, one after the other.
     func join() async throws {
         try await account(laptop).join(url)
-        // The phone finds the laptop's values at its first look.
+        // So that the phone finds the laptop's values with its first poll.
         try await account(laptop).syncNow()
         try await account(phone).join(url)
     }
 
-    /// Pushes and pulls until both devices show the same, and nothing waits.
+    /// Syncs until both devices show the same and nothing is pending.
     func converge(_ identifier: String = notes) async throws -> [Text: Value] {
         var values: [Text: Value] = [:]
         try await eventually("both devices show the same") {
@@ -90,10 +90,10 @@ final class TwoDevices {
     }
 }
 
-/// Runs a test with two devices, and sees that the services don't crash and tell no secrets.
+/// Runs a test with two devices, and checks that the services neither crash nor log secrets.
 /// - Parameters:
 ///   - areSeveral: whether the buses let other users in, as system buses do.
-///   - change: changes what both are started with: in user mode, with a manifest for the usual store.
+///   - change: changes a device's options; by default it is in user mode, with a manifest for the usual store.
 @BusActor
 func withTwoDevices(
     users areSeveral: Bool = false, diskBytes: Int? = nil, _ change: (inout Device.Options) -> Void = { _ in },
@@ -121,7 +121,7 @@ func withTwoDevices(
 }
 
 extension AccountClient {
-    /// What CheckBackend says of an address, step by step.
+    /// Returns the steps that CheckBackend reports for a URL.
     func check(_ url: String, _ options: KeyValuePairs<String, Value> = [:]) async throws -> [[String: Value]] {
         try await call("CheckBackend") { message in
             try message.append(url)

@@ -8,16 +8,16 @@ import StoreBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Clients that don't read: everything that the service sends them is bounded, whoever writes it.
+/// Clients that don't read: everything that the service sends them is bounded, whichever code sends it.
 ///
-/// dbus-daemon stops reading the service, for everybody, at 127 MiB of it.
+/// dbus-daemon stops reading from the service, for all clients, once 127 MiB are unread.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct UnreadTests {
     private let introspectable = "org.freedesktop.DBus.Introspectable"
     private let properties = "org.freedesktop.DBus.Properties"
 
-    /// Others go on being served, and so is the user at fault.
+    /// Expects that the service still runs and serves others.
     private func expectService(_ machine: Machine) async throws {
         let other = try machine.store(as: nil)
         for number in 0..<50 { try await other.set("key", .integer(Int64(number))) }
@@ -48,7 +48,7 @@ struct UnreadTests {
             nonisolated(unsafe) let deaf = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }
             var arguments = Wire()
             arguments.string(BusNames.storeInterface)
-            // The names of what isn't there come back in the errors.
+            // Errors repeat the names of interfaces that don't exist.
             var long = Wire()
             long.string(String(repeating: "x", count: 100_000))
             try await elsewhere { [properties, bodies = [arguments.bytes, long.bytes]] in
@@ -91,9 +91,9 @@ struct UnreadTests {
             let deaf = try (0..<200).map { _ in try RawClient(machine.bus, as: Users.client) }
             for client in deaf { client.store(store.path, "GetSnapshot", 0, 0) }
             try await expectService(machine)
-            // 24 MiB a user are on their way at most, and what waits is small.
+            // At most 24 MiB are in transit per user, and waiting calls are small.
             #expect(try #require(ProcessMemory.privateDirty(of: machine.device.pid)) < 96 << 10)
-            // Once the user reads, everything goes on.
+            // Once the connections have ended, the user is served again.
             for client in deaf { client.end() }
             #expect(try await store.everything().count == 1)
         }
@@ -103,7 +103,7 @@ struct UnreadTests {
     func `eight users with 16 MiB unread each don't hold the others up`() async throws {
         try await withMachine { machine in
             var deaf: [RawClient] = []
-            // The bus takes no user that the machine doesn't know.
+            // The bus accepts only users that the machine knows.
             let users = ((1..<100) as Range<UInt32>).filter { getpwuid($0) != nil && $0 != Users.service }.prefix(8)
             #expect(users.count == 8)
             for user in users {
@@ -126,7 +126,7 @@ struct UnreadTests {
             let slow = try (0..<40).map { _ in try RawClient(machine.bus, as: Users.client) }
             for client in slow { client.store(store.path, "GetSnapshot", 0, 0) }
             let own = Task { @BusActor in try await store.everything().count }
-            // By now the service has found out that nobody has read anything; it has to look again.
+            // By now the service has found nothing read, so it has to check again later.
             try await expectService(machine)
             let reading = Task { @BusActor in
                 while !Task.isCancelled {
@@ -150,13 +150,13 @@ struct UnreadTests {
             try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
             let deaf = try RawClient(machine.bus, as: Users.client)
             deaf.store(store.path, "Subscribe", 1)
-            // A change that overtakes the subscription is none of its own.
+            // A change that came before the subscription would not be signalled.
             try await eventually("it is subscribed") {
                 deaf.turn(waiting: 10)?.contains { $0.type == 2 && !$0.sender.hasPrefix("org") } ?? false
             }
             deaf.askForMuch(store.path)
             try await store.set("key", .integer(1))
-            // Each change would be a signal of its own if it read; it is told of the last one, without another change.
+            // The signal arrives once the client reads, without another change.
             var signals = 0
             try await eventually("the change is told") {
                 signals += deaf.turn(waiting: 10)?.count { $0.type == 4 && !$0.sender.hasPrefix("org") } ?? 0
@@ -192,7 +192,7 @@ struct UnreadTests {
                 }
                 return answers == 128 && signals > 0
             }
-            // The first ones may have gone out before the answers filled what there is room for.
+            // The first signals may have gone out before the answers used up the client's share.
             #expect(signals < 20, "\(signals)")
         }
     }

@@ -2,8 +2,8 @@
 
 public import PropertyList
 
-/// Strings in tests are short to write.
+/// Makes values from string literals.
 extension Value: ExpressibleByStringLiteral {
-    /// The string.
+    /// Makes a string value.
     public init(stringLiteral value: String) { self = .string(Text(value)) }
 }

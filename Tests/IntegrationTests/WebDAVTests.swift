@@ -24,7 +24,7 @@ struct WebDAVTests {
         "user": .string(Text(WebDAVServer.user)), "password": .string(Text(WebDAVServer.password)),
     ]
 
-    /// Two devices that have signed in to a folder of a server.
+    /// Runs a test with two devices signed in to a folder of a server.
     private func withServer(_ body: @BusActor (TwoDevices, WebDAVServer) async throws -> Void) async throws {
         let server = try WebDAVServer(#require(Self.kind), access: .basic)
         try await withTwoDevices { devices in
@@ -179,7 +179,7 @@ struct WebDAVTests {
                 "ca-pem": .data(authority),
             ]
             try await account.join(url, credentials)
-            // The certificate is kept, as the password is.
+            // The certificate is stored, as the password is.
             try await devices.laptop.restart()
             try await devices.store(devices.laptop).set("key", .integer(1))
             try await account.syncNow()
@@ -196,7 +196,7 @@ struct WebDAVTests {
             let account = try devices.account(devices.laptop)
             try await account.join(server.url + "/sync", Self.credentials)
             #expect(!devices.laptop.log.contains("not encrypted"))
-            // Its own address as well, but not one that says so.
+            // This address is the machine's own, too, but not recognizably.
             let url = "webdav://0.0.0.0:\(server.port)/dav/sync"
             try await account.join(url, Self.credentials)
             try await account.syncNow()
@@ -235,7 +235,7 @@ struct WebDAVTests {
         proxy.end()
     }
 
-    /// Each of what can go wrong, every third request.
+    /// Makes every third request fail, with each kind of fault in turn.
     private static var everyFault: @Sendable (ServerRequest) -> FaultProxy.Fault? {
         let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
         let faults: [FaultProxy.Fault] = [
@@ -283,7 +283,7 @@ struct WebDAVTests {
         }
     }
 
-    /// What is given up must not be waited for: the lookup goes on as long as the file is there, which is to the end.
+    /// The service must not wait for a lookup that it has given up. This one lasts until the end of the test.
     @Test func `a name that is looked up for ever delays nobody, and is given up`() async throws {
         let directory = try TemporaryDirectory()
         var options = Device.Options()
@@ -385,7 +385,7 @@ struct WebDAVTests {
         }
     }
 
-    /// What a service says that is to go through a proxy.
+    /// Returns the error of signing in through a proxy, with these variables in the service's environment.
     private func refusal(_ url: String, _ environment: [String: String]) async throws -> BusError? {
         var options = Device.Options()
         options.manifests = [ManifestText(notes)]

@@ -10,8 +10,8 @@ struct GarbageTests {
     private let other = Origin(bits: 2)
     private let start: UInt64 = 1_700_000_000_000_000
     private var memory = GarbageMemory()
-    private let shared = BackendTraits(coalescing: .zero, tellsOfChanges: false)
-    private let carried = BackendTraits(coalescing: .zero, tellsOfChanges: false, replicatesSeparately: true)
+    private let shared = BackendTraits(coalescing: .zero, givesHints: false)
+    private let carried = BackendTraits(coalescing: .zero, givesHints: false, replicatesSeparately: true)
 
     private func head(_ origin: Origin, _ sequence: UInt64 = 1, knows n: UInt64, segments: UInt64...) -> SeenHead {
         let state = HeadState(

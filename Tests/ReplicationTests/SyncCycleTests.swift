@@ -7,7 +7,7 @@ import Testing
 /// What a cycle does after what, without anything that does it.
 struct SyncCycleTests {
     private static let start: UInt64 = 1_700_000_000_000_000
-    private let traits = BackendTraits(coalescing: .seconds(1), tellsOfChanges: false)
+    private let traits = BackendTraits(coalescing: .seconds(1), givesHints: false)
     private var facts: SyncCycle.Facts
     private var cycle: SyncCycle
 

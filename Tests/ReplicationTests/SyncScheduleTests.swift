@@ -9,16 +9,16 @@ struct SyncScheduleTests {
     private static let second: UInt64 = 1_000_000
     private let start: UInt64 = 1000 * second
 
-    private func schedule(tellsOfChanges: Bool = false, coalescing: Int = 1) -> SyncSchedule {
+    private func schedule(givesHints: Bool = false, coalescing: Int = 1) -> SyncSchedule {
         let coalescing = Duration.seconds(coalescing)
         return SyncSchedule(
-            BackendTraits(coalescing: coalescing, firstWait: coalescing, tellsOfChanges: tellsOfChanges), now: start)
+            BackendTraits(coalescing: coalescing, firstWait: coalescing, givesHints: givesHints), now: start)
     }
 
     /// One whose remote has been looked at, at the start.
-    private func rested(tellsOfChanges: Bool = false, _ pace: SyncPace = SyncPace()) -> SyncSchedule {
+    private func rested(givesHints: Bool = false, _ pace: SyncPace = SyncPace()) -> SyncSchedule {
         var schedule = SyncSchedule(
-            BackendTraits(coalescing: .seconds(1), tellsOfChanges: tellsOfChanges), pace: pace, now: start)
+            BackendTraits(coalescing: .seconds(1), givesHints: givesHints), pace: pace, now: start)
         _ = schedule.begin(start)
         schedule.passed(start, received: false, uploaded: false, isPending: false)
         return schedule
@@ -113,7 +113,7 @@ struct SyncScheduleTests {
         var pace = SyncPace()
         pace.absentPoll = .zero
         for tells in [false, true] {
-            var schedule = rested(tellsOfChanges: tells, pace)
+            var schedule = rested(givesHints: tells, pace)
             schedule.follow(circumstances(.absent), seconds(1))
             #expect(schedule.nextCycle == nil)
             schedule.noteWaking(seconds(2))
@@ -129,7 +129,7 @@ struct SyncScheduleTests {
 
     @Test func `a machine that wakes up is looked around from at once, and what failed is tried`() {
         for tells in [false, true] {
-            var schedule = rested(tellsOfChanges: tells)
+            var schedule = rested(givesHints: tells)
             schedule.noteWaking(seconds(1))
             #expect(schedule.nextCycle == seconds(1))
         }
@@ -237,7 +237,7 @@ struct SyncScheduleTests {
     }
 
     @Test func `what happens during a pass is for the next one`() {
-        var schedule = schedule(tellsOfChanges: true)
+        var schedule = schedule(givesHints: true)
         _ = schedule.begin(start)
         schedule.noteHint(start + 10)
         schedule.passed(start + 20, received: false, uploaded: false, isPending: false)
@@ -297,7 +297,7 @@ struct SyncScheduleTests {
 
     @Test func `nobody subscribed means five minutes, and a remote that tells means a quarter of an hour`() {
         for (tells, wait) in [(false, 300), (true, 900)] {
-            var schedule = schedule(tellsOfChanges: tells)
+            var schedule = schedule(givesHints: tells)
             _ = schedule.begin(start)
             schedule.passed(start, received: true, uploaded: false, isPending: false)
             #expect(schedule.nextCycle == seconds(wait))

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Sealing
 
-/// Two to four devices in a folder that carries each file by itself. Any of them moves to a new key or unlocks at any
-/// time. In the end all files arrive, everybody has the words, and all have to have one key and every value.
+/// Two to four devices in a folder that replicates each file separately. Any of them moves to a new key or unlocks at
+/// any time. At the end, with all files and phrases everywhere, all must have one key and every value.
 @Suite struct AccountKeysTests {
-    /// How many seeds are run; more with `ACCOUNT_KEY_SEEDS=60000`, which takes a while.
+    /// The number of seeds to run; `ACCOUNT_KEY_SEEDS=60000` runs more, which takes a while.
     private static let seeds = ProcessInfo.processInfo.environment["ACCOUNT_KEY_SEEDS"].flatMap(UInt64.init) ?? 150
 
     @Test func `devices that move and unlock at any time end with one key and every value`() {
@@ -29,7 +29,7 @@ import Testing
     }
 }
 
-/// One run.
+/// One run of the simulation.
 struct KeyWorld {
     private struct Head {
         var key: KeyIdentifier?
@@ -55,7 +55,7 @@ struct KeyWorld {
         var stop: Stop?
         var isSignedIn = false
         var wasEncrypted = false
-        /// The key that it moves to.
+        /// The key that the device is moving to.
         var next: AccountKey?
         var marker: SealedMarker?
         var former: Set<KeyIdentifier> = []
@@ -63,7 +63,7 @@ struct KeyWorld {
     }
 
     private typealias Version = (number: Int, file: File?)
-    /// So that it is known that the simulation would notice.
+    /// Whether there are links. Runs without them must fail, to show that the simulation notices.
     private let hasLinks: Bool
     private var random: SplitMix
     private var devices: [Device]
@@ -84,7 +84,7 @@ struct KeyWorld {
         queues = [[(name: String, version: Version)]](repeating: [], count: count)
     }
 
-    /// Runs, heals, and says what is wrong then.
+    /// Runs, lets the devices recover, and returns what is wrong then.
     mutating func run() -> [String] {
         for _ in 0..<Int.random(in: 10...120, using: &random) {
             act(Int.random(in: devices.indices, using: &random))
@@ -171,7 +171,7 @@ struct KeyWorld {
 
     private func seen(_ d: Int) -> SeenMarkers {
         var seen = SeenMarkers()
-        // In the order of their names: a seed has to give the same run again.
+        // In the order of their names, so that a seed repeats its run.
         for (_, version) in views[d].sorted(by: { $0.key < $1.key }) {
             switch version.file {
             case .marker(let marker): seen.sealed.append(marker)
@@ -201,7 +201,7 @@ struct KeyWorld {
         }
         devices[d].plain.formUnion(plain())
         let seen = seen(d)
-        // A head under a key and no sealed marker yet.
+        // A head under a key has arrived before any sealed marker.
         if devices[d].key == nil, seen.sealed.isEmpty, heads(d).contains(where: { $0.head.key != nil }) {
             (devices[d].stop, devices[d].wasEncrypted) = (.waiting, true)
             return
@@ -246,7 +246,7 @@ struct KeyWorld {
         if let link { put(d, "a/\(link.noteName)", .note(link)) }
     }
 
-    /// Steps 4 and 5.
+    /// Does steps 4 and 5 of a move to a key in docs/remote-format.md.
     private mutating func step(_ d: Int) {
         guard let next = devices[d].next else { return }
         join(d)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Sealing
 
-/// Notes of what an account was called before it was under its key.
+/// Notes of the identifiers that an account had before its key.
 @Suite struct FormerNameTests {
     private static let key = AccountKey.documented
     private static let plain = KeyIdentifier(high: 0xABC, low: 6)
@@ -25,7 +25,7 @@ import Testing
         #expect(KeyLink(noteName: note.noteName) == nil && FormerName(noteName: link.noteName) == nil)
         #expect(throws: SealingFlaw.self) { try KeyLink(note: note.note(), named: note.noteName) }
         #expect(throws: SealingFlaw.self) { try FormerName(note: link.note(), named: link.noteName) }
-        // The same proof under the other kind.
+        // The same proof, in a note of the other kind.
         var bytes = Array(link.note().dropLast(32))
         bytes[6 + 32] = 3
         let forged = try FormerName(note: SealedForm.summed(bytes), named: note.noteName)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Sealing
 
-/// What a device that moves an account to a new key does next.
+/// The next step of a device that moves an account to a new key.
 @Suite struct KeyMoveTests {
     private static let former = HeldKey(
         key: .sample(secret: [UInt8](repeating: 1, count: 16), 1), marker: marker(1), rejected: [])
@@ -78,10 +78,10 @@ import Testing
     @Test func `a smaller marker that somebody made up without the former key does not count where a link leads on`() {
         let next = Self.held(3, after: Self.former)
         let move = KeyMove(from: Self.former, to: next)
-        // Whoever can write there can stop the devices; nobody goes over to a key of theirs.
+        // An attacker who can write to the remote can stop devices, but none takes over the attacker's key.
         let way = KeyLink(from: next.key, to: KeyIdentifier(high: 0, low: 2), .gaveWay)
         #expect(step(move, [Self.marker(1), Self.marker(2), next.marker]) == .giveWay(way))
-        // A link that was made up leads nowhere else than the right one.
+        // A forged link doesn't lead away from the right key.
         let forged = KeyLink(
             from: .sample(secret: [UInt8](repeating: 0x66, count: 16), 3), to: KeyIdentifier(high: 0, low: 4), .replaced
         )

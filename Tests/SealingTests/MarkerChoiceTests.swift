@@ -19,7 +19,7 @@ import Testing
         KeyLink(from: first, to: second.identifier, kind)
     }
 
-    /// A link that somebody made up who does not have the first key.
+    /// Returns a link that was forged without the first key.
     private static func forged(_ first: AccountKey, _ second: AccountKey, _ kind: KeyLink.Kind = .replaced) -> KeyLink {
         link(AccountKey.sample(secret: [UInt8](repeating: 0x66, count: 16), first.identifier.low), second, kind)
     }
@@ -74,7 +74,7 @@ import Testing
         let named = KeyLink(noteName: Self.link(Self.one, Self.two).noteName).map { [$0] } ?? []
         #expect(choice(markers, named, key: Self.one) == .using)
         #expect(choice(markers, named) == .keyNeeded(Self.two.identifier))
-        // In a marker that somebody made up, too.
+        // The same in a forged marker.
         let planted = Self.marker(Self.two, [Self.forged(Self.one, Self.two)])
         #expect(choice([Self.marker(Self.one), planted], key: Self.one) == .using)
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(choice(markers, joined, key: Self.one) == .using)
         let replaced = [Self.link(Self.one, Self.two), Self.link(Self.two, Self.one)]
         #expect(choice(markers, replaced) == .keyNeeded(Self.one.identifier))
-        // Nobody makes two keys so. A device of either knows that its own was replaced.
+        // No device makes two such keys. A device of either knows that its own was replaced.
         #expect(choice(markers, replaced, key: Self.one) == .keyNeeded(Self.two.identifier))
         #expect(choice(markers, replaced, key: Self.two) == .keyNeeded(Self.one.identifier))
     }
@@ -103,7 +103,7 @@ import Testing
         let markers = [Self.marker(Self.one), Self.marker(Self.two, [replaced])]
         let next = MarkerChoice.keyNeeded(Self.two.identifier)
         for kind in [KeyLink.Kind.replaced, .joined, .gaveWay] {
-            // Key 3 is the attacker's, through which both can be led back.
+            // Key 3 is the attacker's, who can lead both back through it.
             let back = [Self.forged(Self.two, Self.one, kind)]
             let around = [Self.forged(Self.two, Self.three, kind), Self.link(Self.three, Self.one, kind)]
             for forged in [back, around] {
@@ -114,7 +114,7 @@ import Testing
                 #expect(seen.hasSuccessor(of: Self.one) && !seen.hasSuccessor(of: Self.two), "\(kind)")
             }
         }
-        // With key 3 there, too, nobody goes back: at worst a device stops until its user rejects key 3.
+        // Even with the marker of key 3, no device goes back: at worst one stops until its user rejects key 3.
         let planted = Self.marker(Self.three, [Self.forged(Self.two, Self.three), Self.link(Self.three, Self.one)])
         #expect(choice(markers + [planted], [replaced], key: Self.one) != .using)
         #expect(choice(markers + [planted], [replaced], key: Self.two) == .using)
@@ -135,7 +135,7 @@ import Testing
         #expect(choice([Self.marker(Self.one), Self.marker(Self.two)], key: Self.one, awaited: Self.two) == asks)
         let replaced = [Self.link(Self.three, Self.two)]
         #expect(choice([Self.marker(Self.two)], replaced, key: Self.one, awaited: Self.three) == asks)
-        // Nothing else is: not the place of a third one, and none that is gone.
+        // No other key is waited for: neither a third one in the remote, nor one that is gone.
         #expect(choice([Self.marker(Self.three)], key: Self.one, awaited: Self.two) == .reset)
         #expect(choice([], key: Self.one, awaited: Self.two) == .reset)
         #expect(choice([Self.marker(Self.one)], key: Self.one, awaited: Self.two) == .using)
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `a damaged marker of the own key is waited for`() {
         #expect(choice([Self.marker(Self.two)], damaged: [Self.one], key: Self.one) == .waiting)
-        // Whole, but not written by a holder of the key.
+        // Intact, but not written by a holder of the key.
         let forged = Self.marker(AccountKey.sample(secret: [UInt8](repeating: 9, count: 16), 1))
         #expect(choice([forged], key: Self.one) == .waiting)
         #expect(choice([Self.marker(Self.one)], damaged: [Self.two], key: Self.one) == .using)
@@ -179,7 +179,7 @@ import Testing
         let markers = [Self.marker(Self.one), Self.marker(Self.two)]
         #expect(choice(markers, notes, key: Self.one) == .using)
         #expect(Unlocking(RecoveryPhrase(of: Self.one), on: markers, notes: notes) == .account(Self.one))
-        // Where key 3 was replaced in turn, it leads on.
+        // If key 3 was replaced in turn, it leads on.
         let later = Self.marker(Self.two, [Self.link(Self.three, Self.two)])
         let former = [Self.marker(Self.one), later]
         #expect(Unlocking(RecoveryPhrase(of: Self.one), on: former, notes: [notes[0]]) == .replaced)
@@ -191,7 +191,7 @@ import Testing
         let markers = [Self.marker(Self.one), Self.marker(Self.three)]
         #expect(choice(markers, notes, key: Self.three) == .using)
         #expect(choice(markers, [notes[0]], key: Self.three) == .keyNeeded(Self.one.identifier))
-        // Anybody could have put key 3 there: it shuts nobody out who has key 2.
+        // Anyone could have put key 3 there, so it doesn't shut out a device that has key 2.
         let seen = SeenMarkers(sealed: [Self.marker(Self.two), Self.marker(Self.three)], notes: notes)
         #expect(!seen.hasSuccessor(of: Self.two))
         #expect(
@@ -219,7 +219,7 @@ import Testing
         let own = AccountKey.sample(secret: [UInt8](repeating: 7, count: 16), 0)
         let identifiers = (1...255).map { KeyIdentifier(high: 0, low: $0) }
         func forger(_ identifier: KeyIdentifier) -> AccountKey { .sample(secret: random.bytes(16), identifier.low) }
-        // Each leads to the next, the last to the first, all to the own key, and some that are nobody's.
+        // Each leads to the next, the last to the first, all to the own key, and some to random keys.
         let markers = identifiers.indices.map { index in
             let key = forger(identifiers[index])
             let next = identifiers[(index + 1) % identifiers.count]
@@ -273,7 +273,7 @@ import Testing
     }
 }
 
-/// The rules as they are written in the document, without a thought for time.
+/// The rules as the document states them, without regard to speed.
 private enum ObviousChoice {
     static func of(
         _ markers: [SealedMarker], _ notes: [KeyLink], _ key: AccountKey?, wasEncrypted: Bool
@@ -292,7 +292,7 @@ private enum ObviousChoice {
             }
             return seen.intersection(there)
         }
-        /// The successors of the own key.
+        /// Returns the successors of the own key.
         func follow(_ start: KeyIdentifier, besides own: KeyIdentifier?) -> Set<KeyIdentifier> {
             var (seen, todo): (Set<KeyIdentifier>, [KeyIdentifier]) = ([start], [start])
             while let next = todo.popLast() {

@@ -74,7 +74,7 @@ import Testing
                 if (try? RecoveryPhrase(reading: words.joined(separator: " "))) != nil { passed += 1 }
             }
         }
-        // 4 bits of checksum: one in sixteen.
+        // The checksum has 4 bits: one in sixteen passes.
         #expect((1200...1900).contains(passed))
     }
 

@@ -82,7 +82,7 @@ import Testing
         let other = AccountKey.former
         let (bytes, _) = SealedBlob.seal(segment: Self.content, other.blobs)
         #expect(throws: SealingFlaw.otherKey(other.identifier)) { try SealedBlob(segment: bytes, Self.keys) }
-        // The same identifier put in, and the same secret under another identifier.
+        // With the right identifier put in, and with the same secret under another identifier.
         let identifier = AccountKey.documented.identifier
         let renamed = Array(bytes[..<6]) + identifier.bytes + bytes[22...]
         #expect(throws: SealingFlaw.self) { try SealedBlob(segment: renamed, Self.keys) }

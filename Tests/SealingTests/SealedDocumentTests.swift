@@ -7,7 +7,7 @@ import Testing
 
 @testable import Sealing
 
-/// What docs/remote-format.md promises of encrypted accounts, row by row.
+/// The vectors for encrypted accounts in docs/remote-format.md, row by row.
 @Suite struct SealedDocumentTests {
     private static let key = AccountKey.documented
     private static let origin: UInt64 = 0x1112_1314_1516_1718

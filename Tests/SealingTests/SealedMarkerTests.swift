@@ -56,7 +56,7 @@ import Testing
         for bit in 6 * 8..<(marker.bytes.count - 32) * 8 {
             var bytes = Array(marker.bytes.dropLast(32))
             bytes[bit / 8] ^= 1 << (bit % 8)
-            // Some are no marker any more.
+            // Some can no longer be decoded.
             guard let altered = try? SealedMarker(decoding: Self.summed(bytes)) else { continue }
             #expect(!altered.isGenuine(under: key.blobs), "bit \(bit)")
         }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Sealing
 
-/// The program in Python that was written from docs/remote-format.md alone: what one writes, the other reads.
+/// The Python program written from docs/remote-format.md alone: each implementation reads the other's output.
 @Suite(.enabled(if: SecondImplementation.isThere, "python3-cryptography is not installed: script/bootstrap"))
 struct SecondImplementationTests {
-    /// A request, and what has to be answered.
+    /// A request, and the expected answer.
     private typealias Exchange = (request: [String: Any], answer: [String: Any])
 
     private func expect(_ exchanges: [Exchange]) throws {
@@ -163,7 +163,7 @@ struct SecondImplementationTests {
     }
 }
 
-/// `Tests/SecondImplementation/sealed.py`.
+/// The program `Tests/SecondImplementation/sealed.py`.
 private enum SecondImplementation {
     private static let python = "/usr/bin/python3"
 
@@ -181,7 +181,7 @@ private enum SecondImplementation {
         let directory = FileManager.default.temporaryDirectory.appending(path: "sealed-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        // Through files: neither side waits for a pipe.
+        // Uses files, so that neither side waits for a pipe.
         let (inFile, outFile) = (directory.appending(path: "in"), directory.appending(path: "out"))
         try Data(input.utf8).write(to: inFile)
         try Data().write(to: outFile)

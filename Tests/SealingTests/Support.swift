@@ -5,10 +5,10 @@ import Sealing
 import SeededRandom
 import Testing
 
-/// The folder of the package.
+/// The package's directory.
 let package = URL(filePath: #filePath).appending(path: "../../..").standardized
 
-/// The rows of a table of docs/remote-format.md, under its heading, without its head and without backticks.
+/// Returns the rows of a table of docs/remote-format.md, by its heading, without its head and without backticks.
 func table(_ heading: String) throws -> [[String]] {
     let page = try String(contentsOf: package.appending(path: "docs/remote-format.md"), encoding: .utf8)
     let section = page.split(separator: "\n").drop { $0 != heading }.dropFirst().prefix { !$0.hasPrefix("#") }
@@ -20,7 +20,7 @@ func table(_ heading: String) throws -> [[String]] {
     return rows
 }
 
-/// The bytes of hexadecimal digits, with or without spaces between them.
+/// Returns the bytes of hexadecimal digits, with or without spaces between them.
 func octets(_ text: some StringProtocol) throws -> [UInt8] {
     let digits = text.utf8.filter { $0 != UInt8(ascii: " ") }
     return try stride(from: 0, to: digits.count, by: 2).map { place in
@@ -32,9 +32,9 @@ func octets(_ text: some StringProtocol) throws -> [UInt8] {
 func hexadecimal(_ bytes: some Sequence<UInt8>) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
 extension AccountKey {
-    /// The key of the document.
+    /// The key of the document's vectors.
     static let documented = sample(secret: Array(0..<16), 1)
-    /// The one before it.
+    /// The key before that one.
     static let former = sample(secret: [UInt8](repeating: 0xEE, count: 16), 2)
 
     static func sample(secret: [UInt8] = Array(0..<16), _ identifier: UInt64) -> AccountKey {

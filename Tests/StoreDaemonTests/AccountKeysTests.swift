@@ -17,7 +17,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    /// A key and an account under it.
+    /// Returns a key, and an account encrypted with it.
     private func account() throws -> (AccountKeyFile, AccountFile) {
         let held = HeldKey(time: 5, random: Environment.system.random)
         let file = signedIn(to: "\(held.key.identifier)", isEncrypted: true)
@@ -32,7 +32,7 @@ import Testing
 
     private let plain = "\(KeyIdentifier(high: 1, low: 2))"
 
-    // MARK: What a backend is to know
+    // MARK: Protection
 
     @Test func `an account in plain has no key, and an encrypted one is locked without its own`() throws {
         guard case (.none, nil) = keys.protection(of: signedIn(to: plain)) else { return #expect(Bool(false)) }
@@ -107,7 +107,7 @@ import Testing
         #expect(kept.former == former && !kept.wasShown && kept.stage == .using)
         keys.settle(file.account)
         #expect(try AccountKeyFile.read(in: directory) == kept)
-        // What is there is not written once more: it would be in the way of a key that comes next.
+        // A key that is already stored isn't written again as the next key, where it would block a new one.
         try keys.keep(key.held, wasShown: true)
         #expect(try AccountKeyFile.read(.next, in: directory) == nil)
     }

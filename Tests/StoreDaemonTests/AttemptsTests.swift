@@ -11,7 +11,7 @@ import Testing
 struct AttemptsTests {
     private let attempts = Attempts()
 
-    /// What an attempt says of itself.
+    /// Records what attempts do.
     private actor Diary {
         private(set) var lines: [String] = []
         func note(_ line: String) { lines.append(line) }

@@ -24,7 +24,7 @@ struct CycleTimerTests {
         try await eventually { recorded == [true, true] && !isRecorded }
         timer.set(EventLoop.now)
         timer.set(nil)
-        // What is due later is run after what was due before.
+        // The loop runs timers in the order in which they are due, so the first timer's cycle would come before this.
         let other = CycleTimer(in: directory) { recorded.append(false) }
         other.set(EventLoop.now)
         try await eventually { recorded == [true, true, false] }

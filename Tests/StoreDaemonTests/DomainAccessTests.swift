@@ -13,7 +13,7 @@ struct DomainAccessTests {
     @Test func `an ordinary program has every domain, and a sandbox that isn't known none`() {
         for domain in ["NSGlobalDomain", "org.example.Game", "group.example", "other"] {
             #expect(access(.host, "", to: domain) == .write)
-            // A snap is one of these.
+            // A snap is an unknown sandbox.
             #expect(access(.unknown, "org.example.Game", to: domain) == .none)
         }
     }

@@ -19,7 +19,7 @@ struct HandlerTests {
     @Test func `a property shows what is committed, with the writes that arrived before`() async throws {
         let service = try LocalService()
         let first = try await service.set("a", .integer(1))
-        // Otherwise it is committed once all that has arrived is read.
+        // Otherwise the write is committed once everything that has arrived is read.
         service.daemon.connection.afterDispatch = {}
         let write = Task { try await service.set("b", .integer(2)) }
         try await eventually { !service.daemon.writes.isEmpty }
@@ -51,7 +51,7 @@ struct HandlerTests {
         let (account, path) = (BusNames.accountPath(uid: nil), try service.storePath())
         let domain = try BusNames.domainPath(uid: nil, domain: "org.example.Editor")
         let domains = [BusNames.defaultsRoot, BusNames.defaultsPath(uid: nil), domain, domain + BusNames.hostSuffix]
-        // The arguments are of no type that it has, which is found out before anything is loaded.
+        // The arguments have the wrong types, which is found before anything is loaded.
         let name = await errorName { try await service.invoke("SyncNow") { try $0.append("now") } }
         #expect(name == "org.freedesktop.DBus.Error.InvalidArgs")
         let other = await errorName { try await service.call("GetValue", { try $0.append(UInt64(1)) }, { _ in }) }

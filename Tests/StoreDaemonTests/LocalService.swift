@@ -12,13 +12,13 @@ import Synchronization
 
 @testable import StoreDaemon
 
-/// A service at the other end of a pair of sockets: its handlers answer without a process and without a bus.
+/// A service at the other end of a socket pair, to test handlers without a process and without a bus.
 @BusActor
 final class LocalService {
     let daemon: Daemon
     let client: BusConnection
     let remote = MemoryStorage()
-    /// What the addresses of backends were that were asked for.
+    /// The URLs for which backends were requested.
     let addresses = Addresses()
     private let directory = FileManager.default.temporaryDirectory.appending(path: "local-service-\(UUID())").path
 
@@ -29,8 +29,8 @@ final class LocalService {
     }
 
     /// - Parameters:
-    ///   - credentials: who calls.
-    ///   - change: changes how it is configured.
+    ///   - credentials: the caller's credentials.
+    ///   - change: changes the service's configuration.
     init(
         for credentials: Credentials = Credentials(uid: 4711, pid: getpid()),
         _ change: (inout Configuration) -> Void = { _ in }
@@ -58,7 +58,7 @@ final class LocalService {
         try daemon.register()
     }
 
-    /// Ends it, and removes what it has written.
+    /// Stops the service, and removes its files.
     func close() throws {
         daemon.users.close()
         client.close()
@@ -90,7 +90,7 @@ final class LocalService {
         }
     }
 
-    /// A property of an object.
+    /// Returns a property of an object.
     func property(_ name: String, of interface: String, at path: String) async throws -> Value {
         try await client.call(nil, path, "org.freedesktop.DBus.Properties", "Get") {
             try $0.append(interface)

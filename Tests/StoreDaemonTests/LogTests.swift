@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// What the journal is told, and how often.
+/// Which lines the journal gets, and how often.
 @Suite struct LogTests {
     private static let minute: UInt64 = 60_000_000
 

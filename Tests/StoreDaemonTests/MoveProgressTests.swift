@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// What is done for a move after a sync cycle.
+/// The steps of a move to a key that follow a sync cycle.
 @Suite struct MoveProgressTests {
     private static let now: UInt64 = 1_700_000_000_000_000
 

@@ -23,7 +23,7 @@ struct PacedQueueTests {
         let queue = PacedQueue<Int> { served.append($0) }
         queue.add(0..<3 * burst)
         #expect(served == Array(0..<burst))
-        // All but the first burst wait already.
+        // All but the first burst are in the queue already.
         queue.add(0..<3 * burst)
         try await eventually { served.count == 4 * burst }
         #expect(served == Array(0..<3 * burst) + Array(0..<burst))
@@ -43,7 +43,7 @@ struct PacedQueueTests {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 @BusActor
 func eventually(_ condition: () -> Bool) async throws {
     while !condition() { try await Task.sleep(for: .milliseconds(1)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// What is kept for a subscriber that does not read.
+/// The changes kept for a subscriber that does not read.
 struct StoreChangeTests {
     private func change(
         _ reason: StoreNotice.Reason, _ generation: UInt64, _ keys: String..., info: [String: Value] = [:]

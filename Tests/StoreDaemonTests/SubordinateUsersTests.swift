@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// Ids that a user has beside the own one, by the thousand.
+/// Subordinate user ids, of which a user may have thousands.
 @BusActor
 @Suite(.timeLimit(.minutes(5)))
 struct SubordinateUsersTests {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct SyncDeathsTests {
     private let minute: UInt64 = 60_000_000
 
-    /// What is left of cycles that began at these minutes, and during each of which the process died.
+    /// Returns the record after cycles that began at these minutes, and during each of which the process died.
     private func deaths(_ minutes: [UInt64], boot: String = "b") -> SyncDeaths {
         var deaths = SyncDeaths(boot: boot)
         for time in minutes {

@@ -5,7 +5,7 @@ import Testing
 @testable import StoreDaemon
 
 struct UserDirectoryTests {
-    /// A directory service that knows the user 1000 as "ada" and by the name of its domain.
+    /// Returns the former owner of user 1000's data, by a directory service that knows this user by two names.
     private func formerOwner(_ recorded: String?, _ now: String?) throws -> String? {
         try UserDirectory.formerOwner(of: 1000, recorded: recorded, now: now) { (name) throws(UserName.Late) in
             if name == "slow" { throw UserName.Late() }

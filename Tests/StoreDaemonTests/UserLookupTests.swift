@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// Users that are looked up where everybody waits for it.
+/// Looking up users on the bus thread, where a slow lookup delays every caller.
 struct UserLookupTests {
     private static let ada = UserEntry(name: "ada", uid: 4_000_000)
 
@@ -35,7 +35,7 @@ struct UserLookupTests {
             return Self.ada
         }
         #expect(lookup.entry(.uid(Self.ada.uid)) == .late)
-        // For ever, if they waited.
+        // None of these may wait.
         for uid in 4_000_001..<4_010_000 as Range<UInt32> { #expect(lookup.entry(.uid(uid)) == .late) }
         gate.signal()
         var answer = UserLookup.Answer.late

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// What users may leave unread together: the bus stops reading the service, for everybody, at 127 MiB.
+/// How much users may leave unread together. The bus stops reading from the service, for all clients, at 127 MiB.
 @BusActor
 struct UserShareTests {
     private let pool = SharePool()
@@ -13,7 +13,7 @@ struct UserShareTests {
 
     private func user() -> UserShare { UserShare(UserBounds(), of: pool) }
 
-    /// Has a user leave as many answers unread as it may.
+    /// Leaves as many answers unread as a user may, and returns their bytes.
     private func fill(_ user: UserShare, with answer: Int) -> Int {
         var unread = 0
         while user.hasRoom(for: answer) {

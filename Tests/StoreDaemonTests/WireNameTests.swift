@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoreDaemon
 
-/// What clients rely on: these never change.
+/// Names and numbers that clients rely on, so they never change.
 @Suite struct WireNameTests {
     @Test func `the words and numbers on the bus are those of the interface`() {
         let states: [AccountSync.State] = [

@@ -17,7 +17,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: changes.map { ($0.store.identifier, $0.keys.map(\.string)) })
     }
 
-    /// What the engine of sync does when a first download of these entries is complete.
+    /// Joins entries and completes the first download, as the sync engine does.
     @discardableResult
     private func arrive(_ entries: [String: Entry] = [:], cursor: UInt8 = 1) throws -> VisibleChange {
         let change = try device.join(Stranger().plan(entries, in: device.store()), cause: .downloaded)
@@ -46,7 +46,7 @@ import Testing
         #expect(try visible() == ["kept": .integer(1), "later": .integer(2)])
         let origin = database.origin
 
-        // Without a place for it, a restart brings another origin, under which goes what was not uploaded.
+        // The origin was not recorded, so a restart takes another one, under which go the writes not yet uploaded.
         let reopened = try reopenedStore()
         for (store, origin) in [(store, origin), (reopened, database.origin)] {
             let state = store.snapshot().state
@@ -216,7 +216,7 @@ import Testing
         let state = store.snapshot().state
         #expect(try enter("B", bringing: true) == ["app": []])
         for store in [store, try reopenedStore()] {
-            // It is a switch all the same, and is told as one.
+            // This is a switch of accounts all the same, and is reported as one.
             #expect(store.hasPreviousValues)
             #expect(try visible() == ["k": .integer(1), "theirs": .integer(2)])
             let brought = store.snapshot().state
@@ -272,7 +272,7 @@ import Testing
         try database.synchronize(store: "off", true)
         #expect(try !device.store("off").isDownloaded)
         #expect(try database.accountStores().map(\.identifier) == ["app", "other"])
-        // What is written before the account's values have arrived gives way to them.
+        // A write before the account's values have arrived gives way to them.
         try device.write([("k", .integer(2))], to: "off")
         #expect(try device.store("off").isProvisionalHere(key("k")))
     }
@@ -310,7 +310,7 @@ import Testing
         #expect(try device.store().generation == cleared)
         #expect(try !device.store().knowsChanges(since: generation))
         #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
-        // The account is downloaded anew when it is entered again.
+        // When the account is entered again, it is downloaded again.
         try enter("A")
         #expect(!database.account.isDownloaded)
         #expect(try !device.store().isDownloaded)
@@ -341,7 +341,7 @@ import Testing
         try device.write([("k", .integer(2)), ("new", .integer(3))])
         let store = try device.store()
         try enter("A")
-        // A knows of k and of what it wants with it; it has never heard of the other.
+        // Account A has a value of its own for k, which counts, and none for the other key.
         #expect(try visible() == ["k": .integer(1), "new": .integer(3)])
         let entry = try #require(store.entry(for: key("new")))
         #expect(entry.stamp.isProvisional && entry.stamp.origin == database.origin)
@@ -422,7 +422,7 @@ import Testing
         try database.remember(store: store)
         #expect(!store.isForgotten && !store.isDownloaded)
         #expect(database.account.isDownloaded && database.account.beginsAnew)
-        // What is written now gives way to the account's values.
+        // A write now gives way to the account's values.
         try device.write([("k", .integer(9))])
         #expect(store.isProvisionalHere(key("k")))
         try device.reopen()

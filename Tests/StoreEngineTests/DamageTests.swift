@@ -11,7 +11,7 @@ import Testing
 
     init() throws { device = try Device() }
 
-    /// Three stores, an account, local values, history: something to damage.
+    /// Fills three stores, with local values, a history and, unless refused, an account.
     private func fill(account: Bool = true) throws {
         if account {
             _ = try device.database.enter(account: "A", bringingValues: false)
@@ -35,7 +35,7 @@ import Testing
 
     private func put(_ bytes: [UInt8]) throws { try Data(bytes).write(to: URL(filePath: device.file)) }
 
-    /// Uses everything of the database; what fails is corrupt, or a failure that says so.
+    /// Uses every part of the database, and returns the error, if there is one.
     private func use() -> EngineError? {
         do throws(EngineError) {
             let database = try device.open()
@@ -136,7 +136,7 @@ import Testing
             if let error = use() {
                 errors += 1
                 if case .newer = error { Issue.record("newer") }
-                // And what can be read is saved.
+                // What can be read is salvaged.
                 let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
                 #expect(report.salvagedValues <= 3 * 62)
                 #expect(use() == nil)
@@ -256,7 +256,7 @@ import Testing
             #expect(store.isProvisionalHere(key("pending")) && store.pendingChanges == 2)
         }
         #expect(try device.database.storesAwaitingDownload() == ["one", "three", "two"])
-        // It stays so over a restart, and ends with the download, where the account's values win.
+        // The database awaits the remote even after a restart, until the download, where the account's values win.
         try device.reopen()
         #expect(device.database.isAwaitingRemote)
         let store = try device.store("one")
@@ -314,7 +314,7 @@ import Testing
         roomy.close()
         let file = URL(filePath: roomy.file)
         let intact = [UInt8](try Data(contentsOf: file))
-        // A leaf of a table begins with thirteen, and has the number of its rows three bytes on.
+        // A leaf page of a table begins with 0x0D, and has its number of rows three bytes on.
         func rows(_ page: Int) -> Int { Int(intact[page + 3]) * 256 + Int(intact[page + 4]) }
         let pages = Array(stride(from: 4096, to: intact.count, by: 4096))
         let leaves: [Int] = pages.filter { intact[$0] == 0x0D && rows($0) > 10 }
@@ -342,7 +342,7 @@ import Testing
         let intact = try bytes()
         let cut = Int(Double(intact.count) * part) / 2048 * 2048
         try put(Array(intact.prefix(cut)))
-        // What SQLite reads, row by row.
+        // The number of rows that SQLite can read, one by one.
         let readable = (1...2).flatMap { replica in
             (1...800).filter { sequence in
                 let row = try? device.sql(
@@ -406,13 +406,13 @@ import Testing
     @Test func `a crash between the renames is finished at the next start`() throws {
         try device.write([("k", .integer(1))])
         device.close()
-        // What is there after the damaged file was renamed and before its log and the new one were.
+        // The files after the damaged one was renamed, and before its log and the new one were.
         _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
         try FileManager.default.moveItem(atPath: device.file, toPath: device.file + ".new")
         try Data([UInt8](repeating: 7, count: 5000)).write(to: URL(filePath: device.file + "-wal"))
         try device.reopen()
         #expect(try device.store().value(for: key("k")) == .integer(1))
-        // And before that, what was begun is begun anew.
+        // If the crash came before that, a half-written new database does no harm.
         device.close()
         try Data("half".utf8).write(to: URL(filePath: device.file + ".new"))
         try device.reopen()

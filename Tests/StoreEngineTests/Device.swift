@@ -61,7 +61,7 @@ final class Device {
         try database.store(identifier, localKeys: LocalKeys(local))
     }
 
-    /// Sets and removes keys of the store and commits it.
+    /// Sets and removes keys of a store, commits, and returns the keys that have changed.
     @discardableResult
     func write(
         _ values: [(String, Value)] = [],
@@ -94,7 +94,7 @@ final class Clock: Sendable {
         set { state.withLock { $0.time = newValue } }
     }
 
-    /// How far it goes on each time that the device looks at it, in microseconds.
+    /// How far the clock advances each time that the device reads it, in microseconds.
     var step: UInt64 {
         get { state.withLock { $0.step } }
         set { state.withLock { $0.step = newValue } }
@@ -120,7 +120,7 @@ final class Clock: Sendable {
     static let day: UInt64 = 86_400_000_000
 }
 
-/// What another device does, by hand.
+/// Another device, whose writes a test makes by hand.
 struct Stranger {
     let origin: Origin
     var n: UInt64 = 0
@@ -136,7 +136,7 @@ struct Stranger {
         )
     }
 
-    /// A plan that takes entries into a store and knows their dots.
+    /// Returns a plan that takes entries into a store, with their dots in its version vector.
     func plan(_ taken: [String: Entry] = [:], dropping dropped: [String] = [], in store: Store) -> JoinPlan {
         var vector = store.vector
         for entry in taken.values { vector.insert(entry.dot) }
@@ -149,7 +149,7 @@ struct Stranger {
 }
 
 extension Device {
-    /// Joins what another device wrote, as the engine of sync does it.
+    /// Joins what another device wrote, as the sync engine does.
     @discardableResult
     func join(_ plan: JoinPlan, cause: Cause = .joined, to identifier: String = "app") throws -> VisibleChange {
         let change = try store(identifier).stage(plan, cause: cause)
@@ -205,7 +205,7 @@ enum SQLite {
     }
 }
 
-/// Everything that a store can tell, to be compared before and after something that must not change it.
+/// The state of a store, to be compared before and after something that must not change it.
 struct Picture: Equatable {
     let values: [Key: Value]
     let state: StoreState
@@ -226,7 +226,7 @@ struct Picture: Equatable {
     }
 }
 
-/// A sequence of random choices that a seed repeats.
+/// A sequence of random choices, which a seed repeats.
 struct Choices: RandomNumberGenerator {
     private var generator: SplitMix
 

@@ -90,14 +90,14 @@ import Testing
     }
 }
 
-/// Does something at random, and compares what the store tells with what was seen before.
+/// Changes a store at random, and compares the changes that it reports with the views that readers have seen.
 private struct Run {
     let device: Device
     var choices: Choices
     var store: Store
     var stranger = Stranger()
     let seed: UInt64
-    /// The view at each generation that a reader has seen, and the keys that changed in the step that led to it.
+    /// The views that readers have seen, and the keys that each step has changed, by the generation after it.
     var seen: [(generation: UInt64, view: [Key: Value])] = []
     var touched: [(generation: UInt64, keys: Set<Key>)] = []
     var localKeys = LocalKeys.none

@@ -11,7 +11,7 @@ import Testing
 
     private let size = 3700
 
-    /// Writes to one key after the other of several stores, each at a time of its own.
+    /// Writes two keys of each of several stores in turn, at intervals of a second.
     private func fill(rounds: Int, stores: Int = 4) throws {
         for round in 0..<rounds {
             for store in 0..<stores {
@@ -38,7 +38,7 @@ import Testing
         #expect(try device.database.shrinkHistory(toSize: full * 2 / 3) <= full * 2 / 3)
         let after = try histories()
         #expect(after.count < before.count && after.count > before.count / 3)
-        // What is left is the newest of what there was.
+        // The newest part of the history is left.
         let newest = before.map(\.time).sorted(by: >).prefix(after.count)
         #expect(after.map(\.time).sorted(by: >) == Array(newest))
         #expect(try (0..<4).map { try Picture(device.store("s\($0)", local: ["local"])) } == states)

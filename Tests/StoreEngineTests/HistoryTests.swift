@@ -15,7 +15,7 @@ import Testing
         try device.database.history(of: key(name), in: device.store(identifier))
     }
 
-    /// Makes so many changes that what is not kept is removed.
+    /// Makes enough changes for a trim.
     private func provokeTrim(local: [String] = []) throws {
         let before = try rows
         try withExtendedLifetime(device.store(local: local)) { _ in
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: Accounts that were left
 
-    /// Enters an account of which this device has seen everything.
+    /// Enters an account, and completes its download.
     private func enter(_ account: String) throws {
         device.clock.time += 1
         _ = try device.database.enter(account: account, bringingValues: false)
@@ -182,7 +182,7 @@ import Testing
 
     private func piece(_ index: Int) -> Value { .data([UInt8](repeating: UInt8(index), count: 150_000)) }
 
-    /// Which of them are told as the key's history.
+    /// The indexes of the pieces that the key's history contains.
     private var told: [UInt8?] {
         get throws {
             try history().map { former in
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// How many of them there are in an account.
+    /// Returns how many pieces the database has for an account.
     private func pieces(in account: String) throws -> Int {
         let rows = try device.sql(
             """
@@ -208,10 +208,10 @@ import Testing
             try writePieces(1...4)
         }
         try enter("D")
-        // Six are less than a mebibyte, and each account has its value besides.
+        // Six pieces are less than a mebibyte, and each account has its current value besides.
         #expect(try ["A", "B", "C"].map(pieces) == [1, 4, 4])
         #expect(try told == [4, 4, 4])
-        // What is written does not touch them, and what has become of it counts first when the account is changed.
+        // Writes don't touch it. When accounts are switched, the history of the one just left counts first.
         try writePieces(1...3)
         #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 4, 4, 3])
         try enter("A")
@@ -227,7 +227,7 @@ import Testing
     @Test func `what an account keeps of the past goes while it is not in use, and nothing else`() throws {
         try enter("A")
         let store = try device.store()
-        // A row that alone says of a dot of this device, and one that alone has the last number.
+        // One row is the only trace of a dot of this device, another the only one with the last number.
         try device.write([("k", .integer(1)), ("gone", .integer(1))])
         let own = device.database.origin
         var stranger = Stranger()
@@ -272,7 +272,7 @@ import Testing
     }
 
     @Test func `what is known of own dots outlives their rows`() throws {
-        // A row of an origin that is not in use any more, and is then replaced by another device.
+        // A row of an origin that is no longer in use, and whose value another device then replaces.
         try device.write([("k", .integer(1))])
         let former = device.database.origin
         try device.reopen(runtime: false)
@@ -292,7 +292,7 @@ import Testing
     @Test func `history that is all worth keeping is not gone through for every write`() throws {
         let keys = (0..<40).map { "k\($0)" }
         for round in 0..<17 { try device.write(keys.map { ($0, .integer(Int64(round))) }) }
-        // 640 rows of history, none of them to be removed.
+        // 640 rows of history, none of which may be removed.
         for round in 17..<60 { try device.write(keys.map { ($0, .integer(Int64(round))) }) }
         let count = try rows
         #expect(count <= 40 * 17 * 3)

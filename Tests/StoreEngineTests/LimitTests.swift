@@ -145,14 +145,14 @@ import Testing
         }
         #expect(store.canHold(plan(65536)))
         #expect(!store.canHold(plan(65537)))
-        // A store that has as many already goes on.
+        // A store that already has more can still be joined, but with no further origins.
         try device.join(plan(65540))
         #expect(store.canHold(plan(65540)) && !store.canHold(plan(65541)))
     }
 }
 
 extension Store {
-    /// Whether the usage is what the shared values use, added up.
+    /// Whether the usage is the sum over the shared values.
     fileprivate var countsRight: Bool {
         let values = snapshot().state.entries.values.compactMap { $0.value.flatMap { try? Value(encoded: $0) } }
         return usage.keys == values.count && usage.bytes == values.reduce(0) { $0 + $1.size }

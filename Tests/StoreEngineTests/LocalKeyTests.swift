@@ -151,7 +151,7 @@ import Testing
         let history = try device.database.history(of: key("k"), in: store)
         #expect(history.map(\.value) == [.integer(1)])
         #expect(history.first?.time == device.clock.time)
-        // It is not offered twice.
+        // The value isn't released a second time.
         try device.reopen()
         #expect(try device.store().releaseLocalValues().isEmpty)
         #expect(try device.store().values == [key("k"): .integer(99)])

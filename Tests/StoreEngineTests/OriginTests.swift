@@ -20,7 +20,7 @@ import Testing
         try UserDatabase(in: directory, runtimeDirectory: device.runtime, environment: device.clock.environment)
     }
 
-    /// Puts the directory's files into the database's own directory, which stays the same one.
+    /// Replaces the files in the database's directory by a backup's. The directory itself stays the same one.
     private func restore(_ backup: String) throws {
         device.close()
         for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
@@ -73,7 +73,7 @@ import Testing
     @Test func `a start after a crash has a new origin`() throws {
         try device.write([("k", .integer(1))])
         try device.reopen()
-        // A second one beside it finds what a crash of the first would leave.
+        // A second database object finds what a crash of the first would leave.
         let database = try open(device.directory)
         defer { database.close() }
         #expect(database.origin != device.database.origin)
@@ -141,7 +141,7 @@ import Testing
         try device.reopen()
         #expect(clone.origin != device.database.origin)
         #expect(try clone.origins.former() == [device.database.origin])
-        // And neither disturbs the other's record.
+        // Neither disturbs the other's record.
         let store = try clone.store("app")
         try store.stage(setting: [(key("k"), .integer(2))], removing: [])
         try clone.commit()
@@ -164,7 +164,7 @@ import Testing
         #expect(store.entry(for: key("k"))?.stamp.origin == clone.origin)
         #expect(store.entry(for: key("removed"))?.stamp.origin == clone.origin)
         #expect(store.value(for: key("k")) == .integer(2))
-        // It is the same one after a restart.
+        // The origin is the same after a restart.
         let origin = clone.origin
         clone.close()
         let again = try open(device.root + "/copy")
@@ -208,7 +208,7 @@ import Testing
         #expect(seen.count >= 12)
     }
 
-    /// What was published under the former origin is not known any more, and its dots would be used again.
+    /// The device no longer knows what it published under the former origin, and would use its dots again.
     @Test(arguments: ["clear", "forget", "leave"])
     func `an origin that was left does not come back, though the service ends at once`(way: String) throws {
         let device = try Device()

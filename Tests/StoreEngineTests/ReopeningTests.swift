@@ -70,7 +70,7 @@ import Testing
         #expect(try device.database.pendingChanges() == 1)
         try device.database.markPublished(["app": 1], under: device.database.origin)
         #expect(store.pendingChanges == 1)
-        // More than there is: an acknowledgement from before the store was forgotten.
+        // An acknowledgement from before the store was forgotten counts more changes than there are now.
         try device.database.markPublished(["app": 1000], under: device.database.origin)
         try device.write([("c", .integer(1))])
         #expect(store.pendingChanges == 1)
@@ -97,14 +97,14 @@ import Testing
 
     @Test func `writes that never pause do not make the log grow without end`() throws {
         let device = try Device()
-        /// SQLite counts in the log's header how often it has begun anew.
+        /// Returns SQLite's count, in the log's header, of how often the log was restarted.
         func beginnings() throws -> [UInt8] {
             let log = try #require(FileHandle(forReadingAtPath: device.file + "-wal"))
             return Array(try #require(try log.read(upToCount: 16))[12...])
         }
         try device.write([("k", .integer(0))])
         let first = try beginnings()
-        // 16 MiB are 160 writes; the checkpoint needs its time.
+        // 160 writes fill 16 MiB, and the checkpoint takes a while.
         for count in 1..<3000 {
             try device.write([("k", .data([UInt8](repeating: UInt8(count % 256), count: 100_000)))])
             if try beginnings() != first { return }
@@ -112,7 +112,7 @@ import Testing
         Issue.record("the log was never begun anew")
     }
 
-    /// The child writes, notes what was committed, and is killed at some moment.
+    /// A child process writes, records what was committed, and is killed at some moment.
     @Test(arguments: 0..<6)
     func `every write that was acknowledged survives a kill`(round: Int) async throws {
         let root = NSTemporaryDirectory() + "store-engine-kill-" + UUID().uuidString
@@ -127,7 +127,7 @@ import Testing
             for count in 1... {
                 try device.write([("k\(count % 50)", .integer(Int64(count))), ("last", .integer(Int64(count)))])
                 try file.write(contentsOf: Data("\(count)\n".utf8))
-                // Only now: a busy machine may take longer to get here than the whole test is to take.
+                // After the first write, because a busy machine may take longer to get here than until the kill.
                 guard count == 1 else { continue }
                 Thread.detachNewThread {
                     usleep(UInt32(1000 + round * 13_000))

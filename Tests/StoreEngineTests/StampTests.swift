@@ -72,7 +72,7 @@ import Testing
             if let previous { #expect(previous < stamp) }
             previous = stamp
         }
-        // The clock of 2099 harmed what it touched, and nothing else.
+        // The clock of 2099 affects only the key that was written with it.
         try device.write([("other", .integer(1))])
         #expect(store.version(of: key("other"))?.stamp.wall == 1_799_000_000_000)
         #expect(previous?.wall == 4_070_908_800_000)

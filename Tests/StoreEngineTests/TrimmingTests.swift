@@ -6,13 +6,13 @@ import Testing
 
 @testable import StoreEngine
 
-/// What is removed of the past, against a slow and obvious version of the rules.
+/// Trimming of the history, compared with a slow and obvious version of the rules.
 @Suite struct TrimmingTests {
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `what is kept stays, and what is not goes`(seed: UInt64) throws {
         var choices = Choices(seed: seed)
         let device = try Device()
-        // Kept in memory, so that it is not read anew for each write.
+        // Keeps the store in memory, so that it isn't read again for each write.
         var store = try device.store()
         var rows: [ChangeOutline] = []
         var trims = 0
@@ -25,7 +25,7 @@ import Testing
             try write(to: device, large: seed % 2 == 0, &choices)
 
             let found = try device.changes
-            // A row of this write is its key's last, and stays.
+            // A row of this write is its key's last one, so it was not removed.
             let all = rows + found.filter { $0.sequence > rows.last?.sequence ?? 0 }
             rows = found
             if found.count == all.count { continue }
@@ -84,7 +84,7 @@ import Testing
 }
 
 extension Choices {
-    /// The next moment: soon after, or days later; in one kind of steps the clock is set back now and then.
+    /// Returns the next moment: soon after, or days later. With one kind of steps, the clock is sometimes set back.
     fileprivate mutating func moment(after time: UInt64, steps: UInt64) -> UInt64 {
         switch steps {
         case 0: time + UInt64.random(in: 1...1_000_000, using: &self)
@@ -97,13 +97,13 @@ extension Choices {
     }
 }
 
-/// A row of the table of changes, as far as it matters here.
+/// The columns of a row of the change table that matter here.
 private struct ChangeOutline {
     let sequence: Int
     let key: String
     let time: UInt64
     let wall: UInt64
-    /// `nil` is a tombstone.
+    /// The length of the value, in bytes; `nil` for a tombstone.
     let length: Int?
 }
 
@@ -119,7 +119,7 @@ extension Device {
     }
 }
 
-/// What is kept of these changes, with nothing remembered from one to the next.
+/// The rules for what is kept of these changes, applied without remembering anything.
 private struct Rules {
     let all: [ChangeOutline]
     let now: UInt64
@@ -137,7 +137,7 @@ private struct Rules {
         (byKey[row.key] ?? []).filter { $0.sequence > row.sequence }
     }
 
-    /// Rows that are not their key's last.
+    /// The rows that are not their key's last one.
     private var history: [ChangeOutline] { all.filter { !newer(than: $0).isEmpty } }
 
     var historyBytes: Int { history.reduce(0) { $0 + ($1.length ?? 0) } }

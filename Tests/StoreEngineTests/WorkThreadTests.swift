@@ -79,7 +79,7 @@ struct WorkThreadTests {
                 done.withLock { $0 += 1 }
             }
         }
-        // One after the other, so that threads go to rest and are woken beside work that may not begin.
+        // One after the other, so that threads become idle and are woken while work is queued that may not begin.
         for owner in 2..<40 as Range<UInt32> {
             await withCheckedContinuation { continuation in
                 WorkThread(pool, owner: owner).run { continuation.resume() }
@@ -100,7 +100,7 @@ struct WorkThreadTests {
         }
     }
 
-    /// Written by one thread at a time, which is what is tested.
+    /// Only one thread writes at a time, which is what the test checks.
     private final class Done: @unchecked Sendable {
         var numbers: [Int] = []
     }

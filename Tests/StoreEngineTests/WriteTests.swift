@@ -111,7 +111,7 @@ import Testing
 
     // MARK: Failing commits
 
-    /// From now on rows of the key can't be written.
+    /// Makes writes of rows with the key fail from now on.
     private func refuse(_ key: String) throws {
         try device.sql(
             """
@@ -196,7 +196,7 @@ import Testing
     @Test func `another connection that keeps the lock makes the commit fail and nothing else`() throws {
         try device.write([("k", .integer(1))])
         let before = Picture(store)
-        // The connection waits five seconds for a lock.
+        // The engine's connection waits five seconds for a lock.
         let locker = Process()
         locker.executableURL = URL(filePath: "/usr/bin/env")
         locker.arguments = [
@@ -214,8 +214,8 @@ import Testing
         #expect(output.fileHandleForReading.availableData.count > 0)
         #expect(throws: EngineError.self) { try device.write([("k", .integer(2)), ("l", .integer(2))]) }
         #expect(Picture(store) == before)
-        // Neither the end of its input nor its own end is waited for: what tells of them may have been inherited by
-        // programs of other tests. The next write waits for the lock.
+        // The test waits neither for the end of the process's pipe nor for its exit, because programs of other tests
+        // may have inherited the descriptors that show them. The next write waits for the lock.
         kill(locker.processIdentifier, SIGKILL)
         try device.write([("k", .integer(3))])
         try device.reopen()

@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-/// What an account does by itself, what it passes on, and how it says what is wrong.
+/// What an account does by itself, what it passes on, and how it reports problems.
 @MainActor
 struct AccountDailyTests {
     private let device = SyncDevice()
@@ -18,7 +18,7 @@ struct AccountDailyTests {
         try await device.syncNow()
     }
 
-    /// Looks at the remote, and makes no more of it than a hint would.
+    /// Runs a cycle as after a hint.
     private func look() async {
         device.sync.noteHint()
         await device.startCycle().value

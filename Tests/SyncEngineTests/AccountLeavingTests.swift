@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-/// Accounts and stores that are left, rest, and turn out to be others.
+/// Leaving and pausing accounts and stores, and accounts that turn out to be others.
 @MainActor
 struct AccountLeavingTests {
     private let device = SyncDevice()
@@ -37,7 +37,7 @@ struct AccountLeavingTests {
         if values == "written here" { try device.write("k", 1) }
         try await device.syncNow()
         try device.database.synchronize(store: "app", false)
-        // As an account that moves to another key: nothing of it is under that yet.
+        // As after a move to another key, under which nothing is published yet.
         let backend = ScriptedBackend()
         await backend.change { $0.account = RemoteAccount(identifier: "B", aliases: ["A"]) }
         try device.sync.signIn(to: backend, asRestored: RemoteAccount(identifier: "B", aliases: ["A"]))
@@ -62,7 +62,7 @@ struct AccountLeavingTests {
         try await device.syncNow()
         try device.sync.signOut(keepingValues: true)
         try device.write("pending", 1)
-        // Without proof it is another account, be it called what this one was.
+        // Without proof it is another account, even if it has the identifier that this one had.
         let remote = RemoteAccount(identifier: formerNames.isEmpty ? "A" : "K2", formerNames: formerNames)
         let other = ScriptedBackend()
         await other.change { $0.account = remote }
@@ -92,7 +92,7 @@ struct AccountLeavingTests {
         await backend.change { $0.changes = ["app": arriving(["k": 1])] }
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await device.syncNow()
-        // A store is told of as long as somebody has it.
+        // Only a store that is in use reports changes.
         let store = try device.store()
         var toldBefore: [String] = []
         device.sync.onStateChange = { [device] in toldBefore = device.notices }
@@ -164,7 +164,7 @@ struct AccountLeavingTests {
         try device.write("pending", 1)
         try device.store().stage(setting: [], removing: [Key(unchecked: "removed")])
         try device.database.commit()
-        // The person goes over to what is there, and another device puts the first account back beside it.
+        // The user switches to the account in the remote, and another device restores the first account beside it.
         let next = ScriptedBackend()
         await next.change { $0.account = RemoteAccount(identifier: "B") }
         try device.sync.signIn(to: next, as: RemoteAccount(identifier: "B"), bringingValues: false)

@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-/// A new device, and stores of its account that have grown beyond what is joined.
+/// A new device, and stores of its account that have grown too large to be joined.
 @MainActor
 struct AccountLimitTests {
     private let device = SyncDevice()
@@ -15,7 +15,7 @@ struct AccountLimitTests {
         .damaged,
         "The store huge has grown too large to be joined any further. Remove keys that are no longer needed.")
 
-    /// More keys than a store is joined with.
+    /// Returns a change with more keys than a store may have after a join.
     private func tooLarge() -> RemoteChange {
         arriving(Dictionary(uniqueKeysWithValues: (0...8192).map { ("key \($0)", 1) }))
     }
@@ -44,7 +44,7 @@ struct AccountLimitTests {
         await backend.change { [change = tooLarge()] in
             $0.changes = ["huge": change, "huge too": change, "app": arriving(["theirs": 1])]
         }
-        // To one of them a default was written, of the other nobody here knows.
+        // A default was written to one of them, and this device doesn't know the other.
         try write("default", 7, to: "huge")
         try write("mine", 7, to: "app")
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
@@ -59,7 +59,7 @@ struct AccountLimitTests {
         try await expectWaiting(["huge", "huge too"])
         #expect(await backend.uploads["app"]?.entries.count == 3)
 
-        // A look that can't read everything says nothing of them.
+        // A pull that can't read everything doesn't mark them as downloaded.
         await backend.change { ($0.changes, $0.isComplete, $0.cursor) = ([:], false, [2]) }
         #expect(await device.startSyncNow().value?.code == .unavailable)
         #expect(try !device.database.store("huge").isDownloaded)

@@ -6,7 +6,7 @@ import StoreEngine
 import SyncEngine
 import Testing
 
-/// What an account does when its remote is slow, halfway there, or somebody else's.
+/// What an account does when its remote is slow, incomplete, or another account's.
 @MainActor
 struct AccountSyncTests {
     private let device = SyncDevice()
@@ -20,7 +20,7 @@ struct AccountSyncTests {
         #expect(device.sync.state == .idle && device.sync.lastError?.code == .unavailable)
         await backend.change { $0.problems = ["The file s/1 is damaged."] }
         #expect(await device.startSyncNow().value == RemoteError(.damaged, "The file s/1 is damaged."))
-        // What was passed over and is of no use to anybody is said, and does not keep the rest from being complete.
+        // A skipped file that is of no use to any device is reported, and the pull still counts as complete.
         await backend.change { ($0.isComplete, $0.cursor) = (true, [3]) }
         try await device.syncNow()
         #expect(device.sync.lastError?.code == .damaged)
@@ -34,7 +34,7 @@ struct AccountSyncTests {
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         for _ in 0..<2 { try await device.syncNow() }
         #expect(device.sync.isPublished && device.sync.hasReadAll)
-        // As when another device has gone over to another key, whose user waits for the words of this one's.
+        // As when another device has moved to another key, and its user has yet to enter this key's phrase.
         await backend.change { $0.problems = ["The file h/1 is not under the account's key and is passed over."] }
         try await device.syncNow()
         #expect(device.sync.isPublished && device.sync.hasReadAll && device.sync.hasUnread)
@@ -160,8 +160,8 @@ struct AccountSyncTests {
         #expect(try device.value("k") == 1)
     }
 
-    /// Two machines were one when they were copied: the other's write had the same dot, and whoever replaced it speaks
-    /// of both.
+    /// As after a machine was cloned: the clone's write had the same dot, and the device that replaced it claims to
+    /// have replaced this one's too.
     @Test func `a write that others believe to have replaced by less is kept, and uploaded under another origin`()
         async throws
     {
@@ -191,7 +191,7 @@ struct AccountSyncTests {
             let entry = Entry(stamp: stamp, n: 1, value: Value.integer(value).encoded())
             return StoreState(entries: [Key(unchecked: "k"): entry], vector: VersionVector([origin: 1]))
         }
-        // It is known here that the stranger's first write is gone, and nobody remembers by what.
+        // This device knows that the stranger's first write is gone, but not what replaced it.
         let forgetful = StoreState(vector: VersionVector([stranger: 2]))
         await backend.change { $0.changes = ["app": RemoteChange(state: forgetful, isComplete: true)] }
         try await device.syncNow()
@@ -251,7 +251,7 @@ struct AccountSyncTests {
         #expect(await backend.uploads["app"]?.entries[Key(unchecked: "k")]?.value == Value.integer(2).encoded())
     }
 
-    /// What somebody else who has an origin as well wrote under its first dot.
+    /// Returns what a clone that shares an origin wrote under its first dot.
     private func change(byCloneOf origin: Origin) -> RemoteChange {
         var clone = StoreState()
         let stamp = Stamp(isProvisional: false, wall: 5, counter: 0, origin: origin)
@@ -267,7 +267,7 @@ struct AccountSyncTests {
         try device.write("mine", 1)
         try await device.syncNow()
         let shared = device.database.origin
-        // The other one has used the same dot for another key.
+        // The clone has used the same dot for another key.
         let change = change(byCloneOf: shared)
         await backend.change {
             $0.ownPublication = .foreign
@@ -362,7 +362,7 @@ struct AccountSyncTests {
     }
 }
 
-/// The devices of an account, with the times when they were last seen.
+/// Returns a change of the device list, with the times when the devices were last seen.
 private func listed(_ devices: [String: Int64]) -> RemoteChange {
     var state = StoreState()
     for (index, (name, time)) in devices.sorted(by: { $0.key < $1.key }).enumerated() {

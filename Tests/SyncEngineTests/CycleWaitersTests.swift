@@ -5,11 +5,11 @@ import Testing
 
 @testable import SyncEngine
 
-/// Who waits for which sync cycle.
+/// Which calls wait for which sync cycle.
 @Suite struct CycleWaitersTests {
     private static let failure = RemoteError(.unavailable, "It failed.")
 
-    /// The answer to a call that waits while cycles begin and end.
+    /// Returns the answer to a call that waits while cycles begin and end.
     private func answer(_ run: (inout CycleWaiters) -> Void) async -> Result<Void, RemoteError> {
         var waiters = CycleWaiters()
         return await withCheckedContinuation { continuation in

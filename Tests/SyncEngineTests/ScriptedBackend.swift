@@ -6,14 +6,14 @@ import StoreEngine
 import SyncEngine
 import Synchronization
 
-/// A remote that does what a test tells it: a fake, because a real one can't be made to stop halfway.
+/// A fake remote that follows a test's script, because a real one can't be made to stop halfway.
 actor ScriptedBackend: RemoteBackend {
     nonisolated let traits: BackendTraits
     private(set) var script: Script
     private(set) var uploads: [String: StoreState] = [:]
     private(set) var garbageCollections: [GarbageCollection] = []
     private(set) var isClosed = false
-    /// What pulls were told of how often something was published.
+    /// The publication counts that were passed to pulls.
     private(set) var counts: [UInt64] = []
     private var gate: CheckedContinuation<Void, Never>?
     private var isHeld = false
@@ -22,20 +22,20 @@ actor ScriptedBackend: RemoteBackend {
     struct Script: Sendable {
         var account = RemoteAccount(identifier: "A")
         var changes: [String: RemoteChange] = [:]
-        /// What a pull without a cursor finds, where that is more.
+        /// What a pull without a cursor finds, if that is more than ``changes``.
         var all: [String: RemoteChange]?
         var isComplete = true
         var cursor: [UInt8] = [1]
-        /// What a pull says at once.
+        /// The problems that a pull reports from its beginning.
         var problems: [String] = []
-        /// What it says once it has read a store.
+        /// The problems that a pull reports once it has read a store, by store.
         var flaws: [String: String] = [:]
         var devices: [Origin: RemoteDevice] = [:]
         var ownPublication = OwnPublication.asPublished
         var failure: RemoteError?
-        /// A push waits at its beginning, and not at its end.
+        /// Whether a push, when held, waits at its beginning rather than at its end.
         var holdsPush = false
-        /// A pull waits at its beginning.
+        /// Whether a pull, when held, waits at its beginning.
         var holdsPull = false
     }
 
@@ -46,7 +46,7 @@ actor ScriptedBackend: RemoteBackend {
 
     func change(_ body: @Sendable (inout Script) -> Void) { body(&script) }
 
-    /// From now on a pull waits in the middle, until ``letGo()``.
+    /// Makes pulls wait before they read a store, and pushes at their end, until ``letGo()``.
     func hold() { isHeld = true }
 
     func letGo() {
@@ -55,7 +55,7 @@ actor ScriptedBackend: RemoteBackend {
         gate = nil
     }
 
-    /// Returns when a pull waits.
+    /// Returns once a pull or a push waits.
     func someoneWaits() async {
         if gate != nil { return }
         await withCheckedContinuation { arrivals.append($0) }

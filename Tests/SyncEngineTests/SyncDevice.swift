@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import SyncEngine
 
-/// What another device has written to a store.
+/// Returns what another device has written to a store.
 func arriving(_ values: [String: Int64], isComplete: Bool = true) -> RemoteChange {
     let stranger = Origin(bits: 99)
     var state = StoreState()
@@ -21,13 +21,13 @@ func arriving(_ values: [String: Int64], isComplete: Bool = true) -> RemoteChang
     return RemoteChange(state: state, isComplete: isComplete)
 }
 
-/// A database with its account, and what its subscribers would be told.
+/// A database with its account, and the changes that its subscribers would be notified of.
 @MainActor
 final class SyncDevice {
     private(set) var database: UserDatabase
     private(set) var sync: AccountSync
     private(set) var notices: [String] = []
-    /// How far the device's clock has gone on, in microseconds.
+    /// How far the device's clock has been advanced, in microseconds.
     let later = Later()
     private let directory = NSTemporaryDirectory() + "account-sync-" + UUID().uuidString
 
@@ -42,7 +42,7 @@ final class SyncDevice {
         listen()
     }
 
-    /// The service is started anew. No store may be held.
+    /// Restarts the service. No store may be held.
     func restart(with backend: ScriptedBackend) throws {
         sync.close()
         database.close()
@@ -93,12 +93,12 @@ final class SyncDevice {
         if case .integer(let value) = try store().value(for: Key(unchecked: key)) { value } else { nil }
     }
 
-    /// Makes the passes that are due, as a timer would.
+    /// Runs the cycles that are due, as a timer would.
     func startCycle() -> Task<Void, Never> {
         Task { await sync.runDueCycles() }
     }
 
-    /// Signs in and writes a value, whose upload begins and waits until the backend lets it go.
+    /// Signs in, writes a value, and begins its upload, which waits for ``ScriptedBackend/letGo()``.
     func startHeldUpload(to backend: ScriptedBackend) async throws -> Task<RemoteError?, Never> {
         try sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await syncNow()
@@ -110,7 +110,7 @@ final class SyncDevice {
         return upload
     }
 
-    /// Asks for a pass and makes it; comes to why it failed.
+    /// Requests a cycle and runs it. The task returns its error; `nil` if it succeeded.
     func startSyncNow() -> Task<RemoteError?, Never> {
         let asked = Task { () -> RemoteError? in
             do {
@@ -129,7 +129,7 @@ final class SyncDevice {
     }
 }
 
-/// How far a clock has been moved on.
+/// How far a clock has been advanced.
 final class Later: Sendable {
     private let sum = Atomic<UInt64>(0)
 

@@ -7,12 +7,12 @@ import UbiquitousStoreTesting
 
 @testable import UbiquitousStore
 
-/// An app in a process of its own: how it finds its store, and what is left when it ends.
+/// An app in its own process: how it finds its store, and what remains when it ends.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct AppProcessTests {
     @Test func `an app for Apple's systems finds its store by its manifest, and both ways of a colour`() async throws {
         try await Desk.with { desk in
-            // As in a package, but for the directory.
+            // As in a package, except for the directory.
             var manifest = ManifestText(notes)
             manifest.executables = [try ChildProcess.built("sample-app")]
             let manifests = try desk.device.directory.makeDirectory("data/ubiquitous-store/manifests.d")
@@ -60,8 +60,8 @@ struct AppProcessTests {
         try await Desk.with { desk in
             let other = try await desk.otherProcess()
             for _ in 0..<5 {
-                // At its end an app waits for a tenth of a second at most, and to synchronize for a second. A busy machine
-                // may take longer, and has another try.
+                // An app waits for at most a tenth of a second when it ends, and for a second to synchronize. A busy
+                // machine may take longer, so this retries.
                 try await other.remove("key")
                 try await eventually("the write is there") {
                     let end = try await desk.runApp("exit")
@@ -113,7 +113,7 @@ struct AppProcessTests {
 
     @Test func `an app that no manifest declares starts, its synchronize says no, and its log why`() async throws {
         try await Desk.with(manifests: []) { desk in
-            // Its library has tried twice by then, unless the machine is so busy that it took a second.
+            // The library has tried twice by then, unless the machine is so busy that this took more than a second.
             try await eventually("its library is answered") {
                 try? FileManager.default.removeItem(atPath: desk.path("app.error"))
                 let end = try await desk.runApp("synchronize")
@@ -132,10 +132,10 @@ struct AppProcessTests {
 }
 
 extension Desk {
-    /// A file of the test's, by name.
+    /// Returns the path of one of the test's files.
     func path(_ name: String) -> String { device.directory.path + "/" + name }
 
-    /// What the apps have written.
+    /// The apps' output.
     var appOutput: String { text("app.output") }
     var appError: String { text("app.error") }
 
@@ -143,7 +143,7 @@ extension Desk {
         String(decoding: FileManager.default.contents(atPath: path(name)) ?? Data(), as: UTF8.self)
     }
 
-    /// Starts the sample app; with the usual store in its environment, unless there are other variables.
+    /// Starts the sample app, by default with the usual store in its environment.
     func startApp(
         _ arguments: String..., variables: [String: String] = ["UBIQUITOUS_STORE_IDENTIFIER": notes]
     ) throws -> ChildProcess {
@@ -154,7 +154,7 @@ extension Desk {
             output: (path("app.output"), path("app.error")))
     }
 
-    /// Runs the sample app on the usual store to its end.
+    /// Runs the sample app on the usual store until it ends.
     func runApp(_ argument: String) async throws -> ChildProcess.Exit {
         try await startApp(argument).finish()
     }

@@ -6,7 +6,7 @@ import UbiquitousStoreTesting
 
 @testable import UbiquitousStore
 
-/// What a loop gets that takes its changes late.
+/// What a slow loop over a store's changes receives.
 struct ChangeInboxTests {
     private static let (server, initialSync, quota, account, local): (UInt32, UInt32, UInt32, UInt32, UInt32) =
         (0, 1, 2, 3, 16)

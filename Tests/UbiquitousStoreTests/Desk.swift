@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 /// The store that the usual manifest declares.
 let notes = "org.example.Notes"
 
-/// A private bus with a real service on it, which is the test's to stop, to kill and to start again.
+/// A private bus with a real service on it, which a test can stop, kill and restart.
 final class Desk: Sendable {
     let bus: PrivateBus
     let device: Device
@@ -23,11 +23,11 @@ final class Desk: Sendable {
         if isStarted { try await device.start() }
     }
 
-    /// Runs a test at a desk of its own.
+    /// Runs a test with its own bus and service.
     ///
     /// - Parameters:
-    ///   - isStarted: whether the service is there at first.
-    ///   - manifests: what the store's identifiers are declared by.
+    ///   - isStarted: whether the service runs at the start.
+    ///   - manifests: the manifests that declare the stores' identifiers.
     static func with(
         started isStarted: Bool = true, manifests: [ManifestText] = [ManifestText(notes)],
         _ body: (Desk) async throws -> Void
@@ -47,18 +47,18 @@ final class Desk: Sendable {
         }
     }
 
-    /// A connection of the library.
+    /// Opens a connection of the library.
     func connect() async throws -> ServiceConnection {
         try await ServiceConnection.open(bus.busAddress, description: "test")
     }
 
-    /// The usual store, as another process has it.
+    /// Returns the usual store, as another process would use it.
     func otherProcess(_ identifier: String = notes) async throws -> StoreObject {
         try await connect().store(identifier)
     }
 }
 
-/// Values in tests are short to write.
+/// Literals as values, for short tests.
 extension Value: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral, ExpressibleByBooleanLiteral {
     /// The integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
@@ -82,7 +82,7 @@ func code(_ body: () async throws -> Void) async -> UbiquitousStoreError.Code? {
 }
 
 extension NSUbiquitousKeyValueStore {
-    /// Synchronizes until the service answers: one call waits for a second at most, which a busy machine may take.
+    /// Synchronizes until the service answers. One call waits for at most a second, too short for a busy machine.
     func waitForAnswer() async throws {
         try await eventually("the service answers") { synchronize() }
     }

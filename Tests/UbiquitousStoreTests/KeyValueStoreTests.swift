@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 struct KeyValueStoreTests {
     // MARK: Getters
 
-    /// What each typed getter makes of each stored type: the object, bool, longLong, double.
+    /// What each typed getter returns for each stored type: the object, bool, longLong, double.
     private static let table: [(value: Value, object: any Sendable, bool: Bool, longLong: Int64, double: Double)] = [
         (.boolean(true), true, true, 1, 1),
         (.boolean(false), false, false, 0, 0),
@@ -24,7 +24,7 @@ struct KeyValueStoreTests {
         (.real(0), 0.0, false, 0, 0),
         (.real(1.9), 1.9, true, 1, 1.9),
         (.real(-1.9), -1.9, true, -1, -1.9),
-        // As Apple's NSNumber has it, not Linux's.
+        // As in Apple's NSNumber, not Linux's.
         (.real(0.5), 0.5, true, 0, 0.5),
         (.real(.infinity), Double.infinity, true, .min, .infinity),
         (.string("yes"), "yes", false, 0, 0),
@@ -40,7 +40,7 @@ struct KeyValueStoreTests {
             let other = try await desk.otherProcess()
             for (index, row) in Self.table.enumerated() { try await other.set("\(index)", row.value) }
             let store = desk.keyValueStore()
-            // The first read waits for half a second at most.
+            // The first read waits for at most half a second.
             try await store.waitForAnswer()
             for (index, row) in Self.table.enumerated() {
                 let key = "\(index)"
@@ -163,7 +163,7 @@ struct KeyValueStoreTests {
             store.set(Data(count: 1_048_577), forKey: "kept")
             store.set((0..<20).reduce([] as [Any]) { array, _ in [array] }, forKey: "kept")
             try await eventually("all are announced: \(told.all)") { told.all.count == 8 }
-            // Only one of them is too large: the others have no reason that Apple knows.
+            // Only one of them is too large; Apple has no reason for the others.
             #expect(told.all.map(\.reason) == [nil, nil, nil, nil, nil, nil, 2, nil])
             #expect(
                 told.all.map(\.error) == [
@@ -240,7 +240,7 @@ struct KeyValueStoreTests {
     }
 }
 
-/// What a store's notification said.
+/// Collects a store's notifications.
 final class Told: Sendable {
     struct Notice: Equatable {
         var reason: Int?
@@ -255,7 +255,7 @@ final class Told: Sendable {
     var wereOnMainThread: Bool { onMainThread.withLock { $0 } }
 
     init(_ store: NSUbiquitousKeyValueStore) {
-        // Observers of a test's own store, which goes with the test.
+        // The observer needn't be removed: its store is released with the test.
         _ = NotificationCenter.default.addObserver(
             forName: NSUbiquitousKeyValueStore.didChangeExternallyNotification, object: store, queue: nil
         ) { notification in
@@ -271,7 +271,7 @@ final class Told: Sendable {
 }
 
 extension Desk {
-    /// The usual store as an app has it.
+    /// Returns the usual store as an app uses it.
     func keyValueStore(_ identifier: String = notes) -> NSUbiquitousKeyValueStore {
         NSUbiquitousKeyValueStore(StorePlace(identifier: identifier, bus: bus.address))
     }

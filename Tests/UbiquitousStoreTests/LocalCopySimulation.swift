@@ -5,16 +5,16 @@ import SeededRandom
 
 @testable import UbiquitousStore
 
-/// A service as simple as can be: a dictionary, a limit, and for each generation what changed.
+/// A service as simple as possible: a dictionary, a limit, and the keys that changed in each generation.
 struct PlainService {
     var values: [Text: Value] = [:]
     var generation: UInt64 = 1000
     var log: [(generation: UInt64, key: Text)] = []
-    /// Generations up to this one are not known any more.
+    /// The last generation whose changes the service no longer knows.
     var forgotten: UInt64 = 0
     static let limit = 40
 
-    /// - Returns: the keys that changed; `nil`: it is too much.
+    /// - Returns: the keys that changed; `nil` if the result exceeds the limit.
     mutating func apply(_ changes: Changes) -> [Text]? {
         var after = values
         after.merge(changes)
@@ -39,7 +39,7 @@ struct PlainService {
     }
 }
 
-/// An app with its copy, a service, and two queues of messages between them; what happens next is chance.
+/// An app with its copy, a service, and two queues of messages between them. The steps are random.
 struct LocalCopySimulation {
     enum Call {
         case apply([Write])
@@ -62,19 +62,19 @@ struct LocalCopySimulation {
     var service = PlainService()
     var calls: [Call] = []
     var messages: [Message] = []
-    /// What the service will tell of, merged as it does.
+    /// The change that the service will signal, merged as the service merges changes.
     var unsent: ExternalChange?
     var sendsToDo = 0
-    /// What an app believes that knows its own writes and what it was told.
+    /// The values as the app knows them, from its own writes and from announcements.
     var belief: [Text: Value] = [:]
     var waiting: Set<Ticket> = []
     var lastTicket: Ticket = 0
     var announced: [UInt32: Int] = [:]
     var failures: [String] = []
-    /// Writes of the app that the service has taken, by who waits for them.
+    /// The tickets of the app's writes that the service has applied.
     var taken: Set<Ticket> = []
     let losesService: Bool
-    /// Whether the service may not know any more what changed. What became of a call is a guess then.
+    /// Whether the service may forget what changed. The outcome of a lost call is then a guess.
     let forgets: Bool
 
     init(seed: UInt64) {
@@ -91,7 +91,7 @@ struct LocalCopySimulation {
 
     mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
 
-    /// - Returns: what went wrong.
+    /// - Returns: the failures.
     mutating func run(_ steps: Int) -> [String] {
         let waitedForFirst = !copy.isReadable
         if waitedForFirst { link(); quiesce() }
@@ -120,7 +120,7 @@ struct LocalCopySimulation {
         }
     }
 
-    /// Somebody asks for a snapshot besides.
+    /// Requests a snapshot that the copy hasn't asked for.
     mutating func refresh() {
         if copy.link != .down { calls.append(.snapshot(copy.generation ?? 0)) }
     }
@@ -146,7 +146,7 @@ struct LocalCopySimulation {
         failures.append("it never comes to rest")
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func randomValue() -> Value {
         switch Int.random(in: 0..<4, using: &random) {
@@ -245,7 +245,7 @@ struct LocalCopySimulation {
     }
 
     mutating func lose() {
-        // Some of what was sent is taken yet.
+        // The service may still apply a call that was sent.
         if chance(2), !calls.isEmpty { serviceAnswers() }
         copy.lost()
         forgetMessages()
@@ -262,7 +262,7 @@ struct LocalCopySimulation {
         perform(copy.linked())
     }
 
-    // MARK: What the copy wants
+    // MARK: The copy's actions
 
     mutating func perform(_ actions: [LocalCopy.Action]) {
         for action in actions {
@@ -297,7 +297,7 @@ struct LocalCopySimulation {
         }
     }
 
-    /// The obvious version: what is visible is what the service had, and on it every write that isn't answered.
+    /// Compares with the obvious version: the service's last known values, with every unanswered write applied.
     mutating func check() {
         var obvious = copy.base
         for write in copy.sent + copy.queue.writes { obvious.merge(write.changes) }

@@ -6,7 +6,7 @@ import Testing
 @testable import UbiquitousStore
 
 struct LocalCopyTests {
-    // MARK: By chance
+    // MARK: At random
 
     @Test func `whatever happens, the copy becomes what the service has, and the app was told of it`() {
         var announced: [UInt32: Int] = [:]
@@ -19,7 +19,7 @@ struct LocalCopyTests {
             }
             announced.merge(simulation.announced, uniquingKeysWith: +)
         }
-        // Otherwise it has tried nothing.
+        // Otherwise the simulation has tested nothing.
         #expect(Set(announced.keys) == [0, 2, 3, 16] && announced.values.allSatisfy { $0 > 30 }, "\(announced)")
     }
 
@@ -111,7 +111,7 @@ struct LocalCopyTests {
         #expect(copy.visible["a"] == 2)
         _ = copy.acknowledged(12)
         #expect(copy.visible["a"] == 2)
-        // And after it, the later one counts.
+        // After the reply, a later change shows.
         _ = copy.received(ExternalChange(reason: 0, keys: ["a"], generation: 13))
         let told = announcements(copy.loaded(Snapshot(generation: 13, isComplete: false, values: ["a": 4])))
         #expect(told.first?.changes == [KeyChange(key: "a", old: 2, new: 4)])
@@ -161,7 +161,7 @@ struct LocalCopyTests {
         expectCall(&copy, ["b": 3])
     }
 
-    /// A copy whose call was sent after generation 10, and that has found the service again.
+    /// Returns a copy whose call was sent after generation 10, and which has found the service again since.
     private func copyInDoubt(_ changes: Changes, returningTo snapshot: Snapshot) -> LocalCopy {
         var copy = loadedCopy(["a": 0])
         _ = copy.write(write(changes, ticket: 7))
@@ -232,7 +232,7 @@ struct LocalCopyTests {
         var copy = loadedCopy()
         _ = copy.write(write(["a": 1]))
         _ = copy.nextCall()
-        // They set a and b at once, at 11; our write changed nothing then.
+        // Another program set a and b together, at 11; our write then changed nothing.
         _ = copy.acknowledged(11)
         guard
             case .fetch(since: 10)? = copy.received(ExternalChange(reason: 0, keys: ["a", "b"], generation: 11)).first
@@ -242,7 +242,7 @@ struct LocalCopyTests {
         }
     }
 
-    // MARK: What waits
+    // MARK: Waiting writes
 
     @Test func `twenty thousand writes of a key wait as few, in the order of the last`() {
         var copy = LocalCopy()

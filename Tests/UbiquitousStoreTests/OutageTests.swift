@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 @testable import UbiquitousStore
 
-/// What an app sees of a service that isn't there, goes, or doesn't answer.
+/// What an app sees while the service is absent, goes away, or doesn't answer.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct OutageTests {
     @Test func `without a bus an app has its own writes, and synchronize says no`() {
@@ -71,8 +71,8 @@ struct OutageTests {
             try await desk.otherProcess().set("a", 1)
             desk.device.kill()
             let place = StorePlace(identifier: notes, bus: desk.bus.address)
-            // Each looks once, and then waits to be told: one of them while the service takes its name. A user may have
-            // 256 of them at once.
+            // Each store looks for the service once, and then waits for the bus's signal. One of them looks just while
+            // the service takes its name. The service allows a user 256 subscriptions.
             let looking = Task {
                 var stores: [SharedStore] = []
                 while !Task.isCancelled {
@@ -114,7 +114,7 @@ struct OutageTests {
             for number in 2..<1000 as Range<Int64> { store.set(number, forKey: "a") }
             #expect(store.longLong(forKey: "a") == 999)
             #expect(!store.synchronize())
-            // It has waited in vain, and these don't wait; a thousand seconds would be over the test's limit.
+            // After that timeout, these calls don't wait; a thousand seconds would exceed the test's limit.
             for _ in 0..<1000 { #expect(!store.synchronize()) }
             desk.device.signal(SIGCONT)
             try await eventually("it gets there") { store.synchronize() }
@@ -141,7 +141,7 @@ struct OutageTests {
             let store = desk.keyValueStore("org.example.Undeclared")
             store.set(Int64(1), forKey: "a")
             #expect(store.longLong(forKey: "a") == 1 && !store.synchronize())
-            // It is declared later.
+            // The manifest is installed later.
             try desk.device.install(ManifestText("org.example.Undeclared").xml, as: "late.plist")
             desk.device.signal(SIGHUP)
             try await eventually("it is taken then") { store.synchronize() }

@@ -137,7 +137,7 @@ struct ServiceConnectionTests {
             for text in [BusNames.service, owner ?? "", own] { try forged.append(text) }
             try forger.send(forged)
             forger.flush()
-            // The bus keeps the order of what comes to one connection.
+            // The bus keeps the order of messages to one connection, so the forged signals have arrived by now.
             _ = try await connection.manager.identify()
             #expect(owner != nil && connection.owner == owner)
         }

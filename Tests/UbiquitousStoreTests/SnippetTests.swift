@@ -9,7 +9,7 @@ struct SnippetTests {
     private static let articles = tests.deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Sources/UbiquitousStore/UbiquitousStore.docc")
 
-    /// Lines without what they are indented by.
+    /// Removes indentation and empty lines.
     private func lines(_ text: some StringProtocol) -> String {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
             .joined(separator: "\n")

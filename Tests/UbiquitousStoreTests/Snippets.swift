@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The code of the articles in UbiquitousStore.docc. SnippetTests compares: each of their blocks is in here.
+// The code of the articles in UbiquitousStore.docc. SnippetTests checks that this file contains each of their blocks.
 
 import Foundation
 import UbiquitousStore

@@ -224,11 +224,11 @@ struct UbiquitousStoreTests {
 }
 
 extension Desk {
-    /// The usual store.
+    /// Opens the usual store.
     ///
-    /// - Parameter other: as another process would have it, which shares nothing with the others of this one.
+    /// - Parameter other: whether to open it as another process would, without a shared copy.
     func open(_ identifier: String = notes, asOtherProcess other: Bool = false) async throws -> UbiquitousStore {
-        // Another word for the same bus is another place.
+        // Another address of the same bus makes another copy.
         let address = other ? bus.address.replacing("unix:path=/", with: "unix:path=//") : bus.address
         return try await UbiquitousStore.open(identifier: identifier, on: .address(address))
     }

@@ -38,7 +38,7 @@ import UbiquitousStoreTesting
     @Test func `changes that only this device has are not removed unasked`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url), 0)
-            // What can be uploaded is.
+            // Changes that can be uploaded are.
             expect(try await terminal.ctl("set", "theme", "dark"), 0)
             expect(try await terminal.ctl("account", "sign-out", "--clear-values"), 0)
             #expect(try await terminal.ctl("list").output == "")
@@ -93,7 +93,7 @@ import UbiquitousStoreTesting
 
     @Test func `a device that has joined since the last look is found all the same`() async throws {
         let folder = MemoryFolder()
-        // Nobody tells of changes there.
+        // This server gives no hints.
         let server = try ScriptedServer { folder.answer(to: $0) }
         let url = "webdav://127.0.0.1:\(server.port)/dav"
         try await Terminal.with { terminal in
@@ -282,7 +282,7 @@ import UbiquitousStoreTesting
                 try terminal.write("slip.plist", xml.replacing(right, with: wrong))
                 expect(try await terminal.ctl("manifest", "check", terminal.file("slip.plist")), 2, words)
             }
-            // Others of Apple's are no slips.
+            // Other entitlements of Apple's are no mistakes.
             let entitlement = "<key>com.apple.security.app-sandbox</key><true/>"
             try terminal.write("good.plist", xml.replacing("<dict>", with: "<dict>" + entitlement))
             #expect(try await terminal.ctl("manifest", "check", terminal.file("good.plist")).code == 0)

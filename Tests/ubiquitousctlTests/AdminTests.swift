@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 @testable import ControlCommands
 
-/// Copies of all users' data, and what was set aside, with the built program.
+/// Backups of all users' data, and data that was set aside, with the built program.
 @Suite struct AdminTests {
     private static let user = LocalUser.name(of: geteuid())
     private static let needsName: Comment = "the user of the tests needs a name, by which data is found"
@@ -59,7 +59,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("admin", "backup", archive), 0)
             let state = terminal.device.stateDirectory
 
-            // The user has values: those of the archive are set aside.
+            // The user has values, so those of the archive are set aside.
             let refused = try await terminal.ctl("admin", "restore", archive)
             #expect(
                 refused.code == 3 && refused.error.contains("admin adopt --replace u\(geteuid()).\(user)."),
@@ -74,7 +74,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("admin", "adopt", "--replace", aside, user), 0)
             #expect(try await terminal.store().value("theme") == .string("dark"))
 
-            // On a machine where another name is meant.
+            // Restores under another name, as on another machine.
             let renamed = try await terminal.ctl("admin", "restore", "--as", "\(user)=nobody", archive)
             #expect(renamed.code == 0 && renamed.output == "nobody has the data of \(user)", "\(renamed)")
             let nobody = try #require(LocalUser.uid(named: "nobody"))
@@ -103,7 +103,7 @@ import UbiquitousStoreTesting
             try await terminal.store().set("theme", .string("dark"))
             let archive = terminal.file("data.tar")
             expect(try await terminal.ctl("admin", "backup", archive), 0)
-            // Somebody of this number and name had this before.
+            // Data of a former user with this number and name.
             let other = "u\(geteuid()).\(user).1000000000"
             _ = try terminal.device.directory.makeDirectory("state/\(other)", mode: 0o700)
             // A copy was made while the clock was an hour ahead.

@@ -6,9 +6,9 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// Every subcommand with what is wrong with its store, its key, its arguments and its service.
+/// Every subcommand with a wrong store, key or argument, and with a missing or silent service.
 @Suite struct BadInputTests {
-    /// Of each subcommand that is on a store, a line that would work.
+    /// A valid command line for each subcommand that uses a store.
     private static let onStores: [[String]] = [
         ["get", "key"], ["set", "key", "1"], ["remove", "key"], ["list"], ["export"], ["import"], ["watch"],
         ["usage"], ["history", "key"], ["restore", "key"], ["synchronize"],
@@ -130,7 +130,7 @@ import UbiquitousStoreTesting
             try await person.shows("\rWaiting for the service … 2 s")
             terminal.device.signal(SIGCONT)
             #expect(try await list.finish() == .code(0))
-            // What it said is gone from the line when the result comes.
+            // The message is erased when the result comes.
             try await person.shows("\r\u{1B}[Ktheme = dark\r\n")
         }
     }
@@ -154,7 +154,7 @@ import UbiquitousStoreTesting
 }
 
 extension Terminal {
-    /// Runs the program on another store, or on none if it is "".
+    /// Runs the program on another store, or on none if `store` is "".
     func ctl2(_ arguments: [String], store: String = notes) async throws -> ProgramResult {
         try await run(
             ["env", "UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(store)", Self.program]

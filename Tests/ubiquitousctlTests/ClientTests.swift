@@ -6,16 +6,16 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// The programs of docs/clients.md, as they stand there, with the manifest of docs/app-manifest.md.
+/// The programs of docs/clients.md, unchanged, with the manifest of docs/app-manifest.md.
 @Suite struct ClientTests {
-    /// A language, how its program is run, and whether this machine has what that takes.
+    /// A language, how its program is run, and how to find out whether it can run here.
     struct Language: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// As after the three backquotes.
+        /// The language's name after the three backquotes.
         let tag: String
-        /// A command of the shell; `$0` is the program, `$1` the bus's address.
+        /// A shell command; `$0` is the program, `$1` the bus's address.
         let command: String
-        /// A command of the shell that ends well where the language is installed.
+        /// A shell command that succeeds if the language is installed.
         let probe: String
 
         static let all = [
@@ -42,7 +42,7 @@ import UbiquitousStoreTesting
             return
         }
         try await Terminal.with(started: false) { terminal in
-            // The manifest of the page about manifests, instead of the usual one.
+            // The manifest from the page about manifests replaces the usual one.
             try terminal.device.install(try pageBlock("docs/app-manifest.md", "xml"), as: "app0.plist")
             try await terminal.device.start()
             let store = try await terminal.store()
@@ -113,7 +113,7 @@ import UbiquitousStoreTesting
 
 }
 
-/// The one block of a page that is in a language.
+/// Returns the only block of a page in a language.
 func pageBlock(_ path: String, _ tag: String) throws -> String {
     let page = try String(contentsOfFile: repositoryFile(path), encoding: .utf8)
     let blocks = page.components(separatedBy: "```\(tag)\n")
@@ -121,7 +121,7 @@ func pageBlock(_ path: String, _ tag: String) throws -> String {
     return blocks[1].components(separatedBy: "```")[0]
 }
 
-/// A file of the repository.
+/// Returns the path of a file of the repository.
 func repositoryFile(_ path: String, here: String = #filePath) -> String {
     URL(filePath: here).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: path).path

@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 @testable import ControlCommands
 
-/// Slips of people who use the program every day.
+/// Mistakes of users who use the program every day.
 @Suite struct DailyUseTests {
     @Test(
         arguments: [
@@ -80,7 +80,7 @@ import UbiquitousStoreTesting
     @Test func `watch ends when what it says can't be written`() async throws {
         try await Terminal.with { terminal in
             let watching = try terminal.starting("ubiquitousctl watch --initial >/dev/full")
-            // The first change that it hears of may be any of them.
+            // The program may see any of these changes first.
             try await eventually("it has ended") {
                 try await terminal.store().set("number", .integer(.random(in: 0..<1_000_000)))
                 return watching.exit != nil
@@ -141,7 +141,7 @@ import UbiquitousStoreTesting
     }
 
     @Test func `a date without a zone is local time`() async {
-        // Other tests are in another zone.
+        // Other tests need another time zone, so this has its own process.
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC-5:30", 1)
             let words = ["2001-01-01T05:30", "2001-01-01 05:30:01.5", "2001-01-02", "2001-01-01T00:00:00Z"]
@@ -413,7 +413,7 @@ import UbiquitousStoreTesting
     }
 }
 
-/// Another device of the same account, on a bus of its own.
+/// Another device of the same account, on its own bus.
 struct Second {
     private let bus: PrivateBus
     private let device: Device

@@ -98,7 +98,7 @@ struct DefaultsCommandTests {
             #expect(
                 try await defaults("read", editor).output
                     == "{\n    data = <0a0b>;\n    names = (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}")
-            // A word without a type is a string, or a property list in old-style text, inside of containers as well.
+            // A word without a type is a string, or a property list in old-style text, in containers too.
             let words = ["-array", "14", "true", "(1, b)", "-int", "3"]
             #expect(try await defaults(["write", editor, "mixed"] + words).code == 0)
             #expect(try await defaults("write", editor, "mixed", "-array-add", "15").code == 0)
@@ -109,7 +109,7 @@ struct DefaultsCommandTests {
             let map = try await terminal.ctl("defaults", "--json", "read", editor, "map")
             #expect(map.output == #"{"a":"1","b":{"c":"2"}}"#)
             for key in ["mixed", "map"] { #expect(try await defaults("delete", editor, key).code == 0) }
-            // What it prints of a date, it takes.
+            // It accepts a date as it prints one.
             let date = "2026-11-21 09:30:00 +0000"
             #expect(try await defaults("write", editor, "date", "-date", date).code == 0)
             #expect(try await defaults("read", editor, "date").output == date)
@@ -161,7 +161,7 @@ struct DefaultsCommandTests {
             let written = try await terminal.ctl("defaults", "write", editor, "size", "-int", "99")
             #expect(written.code == 0 && written.error.contains("Programs don't get this value of size"), "\(written)")
             #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").error == "")
-            // What is removed is nothing that programs could get.
+            // No warning for a removal, because programs could not get the value.
             let renamed = try await terminal.ctl("defaults", "rename", editor, "size", "width")
             #expect(renamed.code == 0 && renamed.error == "", "\(renamed)")
             let back = try await terminal.ctl("defaults", "rename", editor, "width", "size")

@@ -34,7 +34,7 @@ import UbiquitousStoreTesting
             other.type("abandon ability\n")
             try await other.shows("has 12 words")
             try await eventually("the terminal is silent") { !other.isEchoing }
-            // One in sixteen orders of a phrase's words adds up; these never do.
+            // One in sixteen orders of a phrase's words has the right checksum; these words never do.
             other.type(Array(repeating: "abandon", count: 12).joined(separator: " ") + "\n")
             try await other.shows("does not add up")
             try await eventually("the terminal is silent") { !other.isEchoing }
@@ -68,7 +68,7 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "would encrypt \(folders[0])")
             let encrypted = try await terminal.ctl("account", "encrypt", "--json")
             #expect(encrypted.output == #"{"changed":true}"#)
-            // A script is told where the words are, and a check is told of none.
+            // A script is told how to get the words. A check makes none, so it mentions none.
             #expect(encrypted.error.contains("\"ubiquitousctl account phrase\" prints them"), "\(encrypted)")
             #expect(try await terminal.ctl("account", "replace-key", "--check").error == "")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "nothing would change")
@@ -116,7 +116,7 @@ import UbiquitousStoreTesting
                 #expect(try await person.program.finish() == .code(code))
             }
             expect(try await terminal.ctl("account", "sign-in", urls[1]), 3, "--phrase-file")
-            // Once the words were shown nothing is asked.
+            // After the words were shown, nothing is asked.
             try FileManager.default.removeItem(atPath: urls[1].replacing("folder://", with: "") + "/a")
             expect(try await terminal.ctl("account", "sign-in", urls[1], "--encrypt"), 0)
             terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)

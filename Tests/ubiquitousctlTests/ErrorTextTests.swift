@@ -4,10 +4,10 @@ import Foundation
 import Testing
 import UbiquitousStoreTesting
 
-/// The rule for error texts, of the service, the libraries and the command line: a sentence, which says what was wrong
-/// and what to do.
+/// The rule for error texts of the service, the libraries and the command line: each is a sentence that says what was
+/// wrong and what to do.
 @Suite struct ErrorTextTests {
-    /// What makes an error that people get to read.
+    /// The calls that make errors for users.
     private static var makers: Regex<Substring> {
         #/
         \b(?: RemoteError | DaemonError | ValidationError | UbiquitousStoreError | Failure ) \(
@@ -18,7 +18,7 @@ import UbiquitousStoreTesting
         /#.wordBoundaryKind(.simple)
     }
 
-    /// The folders of programs and libraries, but for the tests' own, and for `defaults`, which speaks macOS's words.
+    /// Returns the sources of programs and libraries, except those for tests and `defaults`, whose texts are macOS's.
     private static func sources() throws -> [String] {
         let root = repositoryFile("Sources")
         let names = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }
@@ -27,10 +27,10 @@ import UbiquitousStoreTesting
         }.map { "\(root)/\($0)" }
     }
 
-    /// Texts that libsystemd or an earlier version gives as well, and that are compared.
+    /// Texts that must not change, because code compares them with those of libsystemd or an earlier version.
     private static let fixed: Set = ["Method call timed out"]
 
-    /// A capital first and a full stop last, or another sentence after one.
+    /// Whether a text doesn't begin in lower case, and ends with a full stop or question mark, or another sentence.
     private static func isSentence(_ text: String) -> Bool {
         text.first?.isLowercase != true && text.contains(/[.?]( \{\d\})?$/)
     }
@@ -40,7 +40,7 @@ import UbiquitousStoreTesting
         for path in try Self.sources() {
             let source = try String(contentsOfFile: path, encoding: .utf8)
             for literal in SentenceScanner(source).literals(after: Self.makers) {
-                // Names of options, keys and files are no texts.
+                // Names of options, keys and files aren't texts.
                 guard literal.isArgument, literal.format.contains(" "), !Self.fixed.contains(literal.format) else {
                     continue
                 }

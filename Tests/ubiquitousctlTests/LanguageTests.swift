@@ -6,9 +6,9 @@ import UbiquitousStoreTesting
 
 @testable import ControlCommands
 
-/// Messages in the languages that there are.
+/// Messages in each language.
 @Suite struct LanguageTests {
-    /// The sentences of the program, from its sources. `defaults` speaks macOS's words, in English.
+    /// Returns the program's sentences, from its sources. Those of `defaults` are macOS's, in English.
     private static func sentences() throws -> Set<String> {
         let root = repositoryFile("Sources/ubiquitousctl")
         let names = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }

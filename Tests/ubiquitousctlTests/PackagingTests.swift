@@ -5,7 +5,7 @@ import PropertyList
 import Testing
 import UbiquitousStoreTesting
 
-/// Man pages and completions say what the program does.
+/// Man pages and completions match the programs.
 @Suite struct PackagingTests {
     private static let pages = [
         "ubiquitousctl.1", "ubiquitous-stored.8", "ubiquitous-store-manifest.5",
@@ -66,7 +66,7 @@ import UbiquitousStoreTesting
         #expect(written == kept.trimmingCharacters(in: .newlines), "run script/completions")
     }
 
-    /// A shell at a terminal, and what it has to read first.
+    /// A shell at a terminal, and the line that sets up completion.
     struct Shell: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let arguments: [String]
@@ -98,7 +98,7 @@ import UbiquitousStoreTesting
                 ] + [shell.testDescription] + shell.arguments)
             person.type("\(shell.setup); echo rea''dy\n")
             try await person.shows("ready")
-            // What is run in the end shows what every Tab made of the word before it.
+            // The result of the command shows how each Tab completed the word before it.
             person.type("ubiquitousctl ge\t --sto\torg.example.No\tth\t\n")
             try await person.shows("as night")
             person.type("ubiquitousctl get -s org.example.No\ta\t\n")
@@ -120,7 +120,7 @@ import UbiquitousStoreTesting
         }
     }
 
-    /// The names of all subcommands, and of all long options, of what a program says of itself.
+    /// Returns the names of all subcommands and of all long options in a program's `--experimental-dump-help`.
     private static func words(_ dump: String) throws -> (names: Set<String>, options: Set<String>) {
         var (names, options): (Set<String>, Set<String>) = ([], [])
         func visit(_ object: Any) {

@@ -4,7 +4,7 @@ import Glibc
 import Testing
 import UbiquitousStoreTesting
 
-/// The question for a password at a terminal.
+/// The prompt for a password at a terminal.
 @Suite struct PasswordTests {
     private static func withFolder(_ body: (Terminal, String) async throws -> Void) async throws {
         try await Terminal.with { terminal in
@@ -17,7 +17,7 @@ import UbiquitousStoreTesting
         try await Self.withFolder { terminal, url in
             let person = try terminal.atTerminal("account", "sign-in", url, "--login", "me", "--no-encrypt")
             try await person.shows("Password of me for \(url): ")
-            // Another program, which waits for a service that doesn't answer, shows when two seconds have passed.
+            // Another process, which waits for the service, shows when two seconds have passed.
             terminal.device.signal(SIGSTOP)
             let other = try terminal.atTerminal("list")
             try await other.shows("… 2 s")

@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// The small program that the package installs as ubiquitousctl.
 @Suite struct QuickGetTests {
-    /// Compiles it, for another place of the program that it leaves the rest to.
+    /// Compiles it with another path of the full program.
     private func quickGet(_ terminal: Terminal, leavingTo commands: String) async throws -> String {
         let program = terminal.file("quick-get")
         let source = repositoryFile("packaging/quick-get/ubiquitousctl.c")

@@ -7,12 +7,12 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// Credentials that are tried, given again and replaced, with a server that has TLS and asks for a password.
+/// Credentials that are checked, given again and replaced, with a server that has TLS and asks for a password.
 @Suite(.timeLimit(.minutes(5))) struct RenewTests {
     private static let kind = [WebDAVServer.Kind.apache, .nginx].first { $0.program != nil }
     private static let isMissing: Comment = "no WebDAV server is installed; script/bootstrap --all installs them"
 
-    /// A person, a server with a private authority, and the words that sign in there.
+    /// Runs a test with a terminal, a server with a private authority, and the arguments that sign in there.
     private static func withServer(_ body: (Terminal, WebDAVServer, [String]) async throws -> Void) async throws {
         let server = try WebDAVServer(#require(kind), access: .basic, isSecure: true)
         try await Terminal.with { terminal in

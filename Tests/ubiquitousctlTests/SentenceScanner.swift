@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds literals in Swift's sources that people get to read.
+/// Finds the string literals in Swift sources that users read.
 struct SentenceScanner {
-    /// A literal, with numbers for what is interpolated: `There is no user {1}.`
+    /// A literal, with numbers in place of interpolations: `There is no user {1}.`
     struct Literal {
         let format: String
-        /// It is an argument itself, and no part of one.
+        /// Whether the literal is a whole argument.
         let isArgument: Bool
         fileprivate let end: Int
     }
@@ -15,21 +15,21 @@ struct SentenceScanner {
 
     init(_ text: String) { (self.text, source) = (text, Array(text)) }
 
-    /// What the command line says in the person's language.
+    /// Returns the texts of the command line that are translated.
     func translatable() -> [String] {
-        // A full stop is no part of a word here.
+        // With simple boundaries, a full stop is no part of a word.
         let starts = /\b(?:Failure|remark|localized|showing|failure|self\.init)\(|\.make\(|: Sentence\] = \[/
             .wordBoundaryKind(.simple)
         return literals(after: starts).map(\.format)
             + text.matches(of: /: Sentence = (?=")/).map { literal(at: offset($0.range.upperBound)).format }
     }
 
-    /// The literals with words in them that stand between what `opening` matches and the bracket that closes it.
+    /// Returns the literals that are sentences between a match of `opening` and the bracket that closes it.
     func literals(after opening: Regex<Substring>) -> [Literal] {
         text.matches(of: opening).flatMap { literals(from: offset($0.range.upperBound)) }
     }
 
-    /// The keys of the dictionary literal that `opening` is the beginning of, in their order.
+    /// Returns the keys of the dictionary literal that begins with `opening`, in their order.
     func keys(after opening: Regex<Substring>) -> [String] {
         guard let match = text.firstMatch(of: opening) else { return [] }
         var (index, keys) = (offset(match.range.upperBound), [String]())
@@ -47,7 +47,7 @@ struct SentenceScanner {
 
     private func offset(_ index: String.Index) -> Int { text.distance(from: text.startIndex, to: index) }
 
-    /// The literals up to the bracket that closes the one before `start`; those that are added are one.
+    /// Returns the literals up to the bracket that closes the one before `start`. Concatenated literals count as one.
     private func literals(from start: Int) -> [Literal] {
         var (index, depth, found) = (start, 1, [Literal]())
         while depth > 0 && index < source.count {
@@ -80,7 +80,7 @@ struct SentenceScanner {
 
     private func starts(with word: String, _ index: Int) -> Bool { source[index...].starts(with: word) }
 
-    /// The literal at a quotation mark, with numbers for what is interpolated, and where it ends.
+    /// Returns the literal at a quotation mark, with numbers in place of interpolations, and where it ends.
     private func literal(at start: Int) -> (format: String, end: Int) {
         let quote = starts(with: "\"\"\"", start) ? "\"\"\"" : "\""
         var (index, format, count) = (start + quote.count, "", 0)
@@ -90,7 +90,7 @@ struct SentenceScanner {
                 format += "{\(count)}"
                 index = endOfInterpolation(index + 2)
             } else if source[index] == "\\" {
-                // Of the escapes sentences have these two.
+                // Sentences contain only these two kinds of escapes.
                 format += source[index + 1] == "\n" ? "\\\n" : String(source[index + 1])
                 index += 2
             } else {

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 /// The store that the usual manifest declares.
 let notes = "org.example.Notes"
 
-/// A person at a terminal: a private bus with a real service on it, and the real program to call it with.
+/// A private bus with a real service on it, and the real program to call it.
 final class Terminal: Sendable {
     let bus: PrivateBus
     let device: Device
@@ -24,7 +24,7 @@ final class Terminal: Sendable {
         if isStarted { try await device.start() }
     }
 
-    /// Runs a test at a terminal of its own.
+    /// Runs a test with its own bus and service.
     static func with(
         _ kind: PrivateBus.Kind = .session, started isStarted: Bool = true, _ body: (Terminal) async throws -> Void
     ) async throws {
@@ -43,27 +43,27 @@ final class Terminal: Sendable {
         }
     }
 
-    /// A file of the test's, by name.
+    /// Returns the path of one of the test's files.
     func file(_ name: String) -> String { device.directory.path + "/" + name }
 
     func write(_ name: String, _ text: String) throws {
         try Data(text.utf8).write(to: URL(filePath: file(name)))
     }
 
-    /// The program that is tested: the one beside the tests.
+    /// The tested program, which is built beside the tests.
     static let program = (try? ChildProcess.built("ubiquitousctl")) ?? "ubiquitousctl isn't built"
 
     /// Runs the program on the usual store.
     ///
     /// - Parameters:
-    ///   - arguments: of the program.
-    ///   - input: what it reads from standard input.
-    ///   - variables: besides those for the bus and the store.
+    ///   - arguments: the program's arguments.
+    ///   - input: its standard input.
+    ///   - variables: environment variables besides those for the bus and the store.
     func ctl(_ arguments: String..., input: String = "", variables: [String] = []) async throws -> ProgramResult {
         try await ctl(arguments: arguments, input: input, variables: variables)
     }
 
-    /// The same, of words that come as an array, and of another program that takes them.
+    /// Does the same with the arguments as an array, and possibly with another program.
     func ctl(
         arguments: [String], input: String = "", variables: [String] = [], program: String = program
     ) async throws -> ProgramResult {
@@ -71,13 +71,13 @@ final class Terminal: Sendable {
         return try await run(command(arguments, variables: variables, input: file("input"), program: program))
     }
 
-    /// Starts the program and waits for nothing; it writes to the files `output` and `error`.
+    /// Starts the program without waiting for it. It writes to the files `output` and `error`.
     func start(_ arguments: String...) throws -> ChildProcess {
         try ChildProcess(
             command(arguments, variables: [], input: "/dev/null"), output: (file("output"), file("error")))
     }
 
-    /// What ``start(_:)`` has written.
+    /// Returns what a program that ``start(_:)`` started has written.
     func text(_ name: String) -> String {
         String(decoding: FileManager.default.contents(atPath: file(name)) ?? Data(), as: UTF8.self)
     }
@@ -87,7 +87,7 @@ final class Terminal: Sendable {
         try atTerminal(arguments: arguments, variables: variables)
     }
 
-    /// The same, of words that come as an array.
+    /// Does the same with the arguments as an array.
     func atTerminal(arguments: [String], variables: [String] = []) throws -> PseudoTerminal {
         try PseudoTerminal(
             ["env", "-u", "NO_COLOR", "TERM=xterm"] + environment + variables + [Self.program] + arguments)
@@ -100,12 +100,12 @@ final class Terminal: Sendable {
             ["env", "TERM=dumb", "PATH=\(bin):/usr/bin:/bin", "PS1=$ "] + environment + ["sh", "-i"])
     }
 
-    /// Runs a line of the shell, with the program in its path.
+    /// Runs a shell command, with the program in its path.
     func line(_ text: String) async throws -> ProgramResult {
         try await run(["env", "PATH=\(Self.path)"] + environment + ["sh", "-c", text])
     }
 
-    /// The same, and waits for nothing.
+    /// Does the same without waiting for it to end.
     func starting(_ text: String) throws -> ChildProcess {
         try ChildProcess(
             ["env", "PATH=\(Self.path)"] + environment + ["sh", "-c", "exec \(text)"],
@@ -115,7 +115,7 @@ final class Terminal: Sendable {
     private static let path = URL(filePath: program).deletingLastPathComponent().path + ":/usr/bin:/bin"
 
     private var environment: [String] {
-        // Tests expect messages in English, wherever they run.
+        // Tests expect messages in English, whatever the locale.
         ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)", "LC_ALL=C.UTF-8"]
     }
 
@@ -125,7 +125,7 @@ final class Terminal: Sendable {
         ["env"] + environment + variables + ["sh", "-c", "exec \"$@\" <\"$0\"", input, program] + arguments
     }
 
-    /// The store, as another program has it.
+    /// Returns the store, as another program would use it.
     @BusActor
     func store(_ identifier: String = notes) throws -> StoreClient { try BusClient(bus).store(identifier) }
 }
@@ -135,7 +135,7 @@ extension ProgramResult {
     var code: Int32 { if case .code(let code) = exit { code } else { -1 } }
 }
 
-/// Expects an end with a code and with words on standard error, and nothing on standard output.
+/// Expects an exit code, words on standard error, and nothing on standard output.
 func expect(
     _ result: ProgramResult, _ code: Int32, _ words: String..., at location: SourceLocation = #_sourceLocation
 ) {
@@ -144,7 +144,7 @@ func expect(
     for word in words { #expect(result.error.contains(word), sourceLocation: location) }
 }
 
-/// As many terminals as there may be at once: a user has 128 watches of files, and a bus and a service take some each.
+/// Limits the number of terminals: a user may have 128 inotify instances, and each bus and service needs some.
 private actor Desks {
     static let shared = Desks()
 

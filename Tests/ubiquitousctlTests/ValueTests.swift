@@ -28,7 +28,7 @@ import UbiquitousStoreTesting
     @Test func `what get prints, set reads back as the same value and type`() async throws {
         try await Terminal.with { terminal in
             let store = try await terminal.store()
-            // One of each type; the others are read back without a process for each.
+            // One value of each type; another test reads the others back without a process for each.
             let values = Dictionary(Self.values.map { ($0.typeName, $0) }) { $1 }
             for value in values.values {
                 try await store.set("key", value)

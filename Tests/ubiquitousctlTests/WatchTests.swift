@@ -36,7 +36,7 @@ import UbiquitousStoreTesting
                 #expect(written.code == 0)
             }
             let watch = try terminal.start("defaults", "watch", "org.example.Editor", "size")
-            // Once the program says anything, it follows.
+            // Once the program prints anything, it has subscribed.
             var number = 0
             try await eventually("the program watches") {
                 number += 1
@@ -61,7 +61,7 @@ import UbiquitousStoreTesting
         try await Terminal.with { terminal in
             let watch = try terminal.start("watch", "--json", "--initial")
             let store = try await terminal.store()
-            // Whether it is there before or after the subscription: once the program says anything, it follows.
+            // This may come before or after the subscription. Once the program prints anything, it has subscribed.
             try await store.set("first", .boolean(true))
             try await eventually("the program watches") { terminal.text("output").contains("first") }
             try await store.set("theme", .string("dark"))

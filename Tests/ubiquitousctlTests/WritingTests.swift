@@ -83,7 +83,7 @@ import UbiquitousStoreTesting
     }
 
     @Test func `root acts for a user, whether logged in or not`() async throws {
-        // A session bus is for one user and for root.
+        // A session bus admits only one user and root.
         let policy = repositoryFile("dbus/org.example.UbiquitousStore.conf")
         try await Terminal.with(.system(policy: policy, serviceUser: geteuid())) { terminal in
             if try await run(["id", "-u"]).output != "0" {
@@ -100,7 +100,7 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("stores", "--user", "nobody").output == "")
             #expect(try await terminal.ctl2(remove).output == #"{"changed":false}"#)
 
-            // Root provisions somebody who has nothing yet, and nobody is made up.
+            // Root sets up a user who has no data yet, but not one who doesn't exist.
             let signIn = ["account", "sign-in", "--no-create", "webdav://127.0.0.1:1/x"]
             let provisioned = try await terminal.ctl2(signIn + ["--user", "daemon"])
             #expect(provisioned.code == 4, "the account is there, and the server isn't: \(provisioned)")
@@ -118,7 +118,7 @@ import UbiquitousStoreTesting
         }
     }
 
-    /// Has prometheus_client's strict parser read metrics, where it is installed.
+    /// Checks metrics with prometheus_client's strict parser, if it is installed.
     private static func checkFormat(_ metrics: String, _ terminal: Terminal) async throws {
         let parser = """
             import sys

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
-public import Replication
+package import Replication
 
 extension EtcdBackend {
     /// Begins to upload this device's state.
-    public func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
+    package func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
         try checkOpen()
         var start = memory.joined
         if start == nil { start = try await present(publication) }
@@ -119,7 +119,7 @@ extension EtcdBackend {
     // MARK: Garbage collection
 
     /// Removes the rows of devices that were forgotten, and parts of values that no entry needs any more.
-    public func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
+    package func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try checkOpen()
         let position = try await row.present()
         guard position.account.remote.isNamed(request.account) else { throw Self.otherAccount }

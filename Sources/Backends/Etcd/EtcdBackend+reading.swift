@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Replication
+package import Replication
 
 extension EtcdBackend {
     /// Finds out what is new since a cursor.
-    public func pull(
+    package func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
         try checkOpen()

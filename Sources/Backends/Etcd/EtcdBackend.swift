@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BackendSupport
+package import BackendSupport
 internal import HTTPClient
 internal import PropertyList
 internal import RemoteAddress
-public import Replication
+package import Replication
 package import Sealing
 
 /// The backend for `etcds://HOST,HOST/PREFIX` and `etcd://HOST,HOST/PREFIX`: rows of an etcd cluster.
 ///
 /// All devices share one state of each store, in rows. A device reads the rows that have changed since its last poll,
 /// and joins its own state to them in transactions.
-public actor EtcdBackend: RemoteBackend {
+package actor EtcdBackend: RemoteBackend {
     /// The descriptor of etcd clusters.
-    public static let descriptor = BackendDescriptor(.etcd) {
+    package static let descriptor = BackendDescriptor(.etcd) {
         site throws(RemoteError) in
         EtcdBackend.make(
             try EtcdClient(try EtcdURL(site.url), site.credentials), .system, protection: site.protection)
@@ -35,12 +35,12 @@ public actor EtcdBackend: RemoteBackend {
     private let executor: any SerialExecutor
 
     /// Decodes responses and joins states on a thread that exists only while there is work.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Makes a backend for an address. It sends nothing before it is opened.
     /// - Throws: `RemoteError.unsupported` if the address is not one of an etcd cluster, or the credentials are
     ///   invalid.
-    public static func make(
+    package static func make(
         url: String, credentials: ServerCredentials, environment: Environment = .system
     ) throws(RemoteError) -> EtcdBackend {
         EtcdBackend(try EtcdClient(try EtcdURL(url), credentials), environment)
@@ -105,16 +105,16 @@ public actor EtcdBackend: RemoteBackend {
 
     /// What the backend costs. A change waits a little for others, since the cluster keeps every transaction until it
     /// is compacted. It reports changes while the watch is open.
-    public nonisolated var traits: BackendTraits {
+    package nonisolated var traits: BackendTraits {
         BackendTraits(
             coalescing: .milliseconds(100), firstWait: .milliseconds(10), givesHints: watch.isLive)
     }
 
     /// Hints that another device has changed something.
-    public nonisolated func hints() -> AsyncStream<Void> { watch.hints() }
+    package nonisolated func hints() -> AsyncStream<Void> { watch.hints() }
 
     /// Ends hints and what is under way. Later calls fail.
-    public func close() async {
+    package func close() async {
         isClosed = true
         watch.close()
         client.close()
@@ -134,7 +134,7 @@ public actor EtcdBackend: RemoteBackend {
     }
 
     /// Checks that the cluster can be used, and finds its account.
-    public func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
+    package func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         forget()
         if let present = try await row.find() { return enter(present) }
@@ -144,7 +144,7 @@ public actor EtcdBackend: RemoteBackend {
     }
 
     /// Puts back an account's row that is gone from the remote.
-    public func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
+    package func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         try checkOpen()
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no cluster can have.")

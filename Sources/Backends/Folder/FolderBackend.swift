@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BackendSupport
+package import BackendSupport
 internal import Blobs
 internal import RemoteAddress
-public import Replication
+package import Replication
 
 /// The backend for `folder:///…`: a directory that other software replicates between devices, or that all of them
 /// mount.
-public enum FolderBackend {
+package enum FolderBackend {
     /// The backend's descriptor.
-    public static let descriptor = BackendDescriptor(.folder) {
+    package static let descriptor = BackendDescriptor(.folder) {
         site throws(RemoteError) in
         BlobBackend(
             storage: FolderStorage(try FolderURL(site.url), access: site.folders), environment: .system,
@@ -24,7 +24,7 @@ public enum FolderBackend {
     ///   - access: the folders that may be used.
     ///   - environment: the clock and random numbers.
     /// - Throws: `RemoteError.unsupported` if it is not a folder's address.
-    public static func make(
+    package static func make(
         url: String,
         access: FolderAccess,
         environment: Environment = .system
@@ -33,7 +33,7 @@ public enum FolderBackend {
     }
 
     /// Tests an address, and leaves nothing behind.
-    public static func check(
+    package static func check(
         url: String,
         access: FolderAccess,
         environment: Environment = .system

@@ -7,14 +7,14 @@
 // A file is written under a name with a dot, synced and renamed, so that readers see all of it or nothing.
 
 internal import BackendSupport
-public import Blobs
+package import Blobs
 internal import Files
 internal import Glibc
-public import Replication
+package import Replication
 internal import Synchronization
 
 /// The storage of an account in a folder.
-public actor FolderStorage: BlobStorage {
+package actor FolderStorage: BlobStorage {
     private let url: FolderURL
     private let access: FolderAccess
     private let executor: ThreadExecutor
@@ -28,7 +28,7 @@ public actor FolderStorage: BlobStorage {
     private var home: dev_t?
 
     /// Blocking calls run on this executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Makes a folder's storage, without accessing the folder.
     /// - Parameters:
@@ -47,25 +47,25 @@ public actor FolderStorage: BlobStorage {
     deinit { watch?.close() }
 
     /// Changes are coalesced for a second, because the software that replicates the files takes at least that long.
-    public nonisolated var traits: BackendTraits {
+    package nonisolated var traits: BackendTraits {
         BackendTraits(
             coalescing: .seconds(1), givesHints: givesHints.load(ordering: .relaxed),
             replicatesSeparately: true)
     }
 
     /// Hints when another process has changed something.
-    public nonisolated func hints() -> AsyncStream<Void> {
+    package nonisolated func hints() -> AsyncStream<Void> {
         watch?.hints() ?? AsyncStream { $0.finish() }
     }
 
     /// Ends the hints.
-    public nonisolated func close() {
+    package nonisolated func close() {
         givesHints.store(false, ordering: .relaxed)
         watch?.close()
     }
 
     /// Checks again that the folder exists and may be used.
-    public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
+    package func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         device = nil
         let folder = try access.open(url, creatingFolder: createsFolder)
         device = folder.device
@@ -103,7 +103,7 @@ public actor FolderStorage: BlobStorage {
     // MARK: Reading
 
     /// The names in a folder that may be blobs, with versions.
-    public func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
+    package func list(_ name: String) async throws(RemoteError) -> [BlobListing] {
         let folder = try openAgain()
         guard let directory = try subfolder(name, in: folder, making: false) else { return [] }
         return try naming("\(folder.path)/\(name)") { () throws(SystemError) in
@@ -115,7 +115,7 @@ public actor FolderStorage: BlobStorage {
     }
 
     /// Reads a file. Its times decide nothing but whether to read it again.
-    public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+    package func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let folder = try openAgain()
         let blob = Self.split(name)
         guard let directory = try subfolder(blob.folder, in: folder, making: false) else { return .absent }
@@ -154,14 +154,14 @@ public actor FolderStorage: BlobStorage {
     // MARK: Writing
 
     /// Replaces a file.
-    public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+    package func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         try write(name, bytes) { (directory, temporary, target) throws(SystemError) in
             try directory.rename(temporary, to: target)
         }
     }
 
     /// Writes a file, unless the name exists.
-    public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+    package func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let mode = access.fileMode
         try write(name, bytes) { (directory, temporary, target) throws(SystemError) in
             do throws(SystemError) { try directory.link(temporary, to: target) } catch {
@@ -176,7 +176,7 @@ public actor FolderStorage: BlobStorage {
     }
 
     /// Removes a file.
-    public func delete(_ name: String) async throws(RemoteError) {
+    package func delete(_ name: String) async throws(RemoteError) {
         let folder = try openAgain()
         let blob = Self.split(name)
         guard let directory = try subfolder(blob.folder, in: folder, making: false) else { return }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import RemoteAddress
-public import Replication
+package import Replication
 package import Sealing
 
 /// What a backend is made from: an account's address, and how to access it.
-public struct BackendSite: Sendable {
+package struct BackendSite: Sendable {
     /// The address, without secrets.
-    public let url: String
+    package let url: String
     /// The credentials for a server.
-    public let credentials: ServerCredentials
+    package let credentials: ServerCredentials
     /// The folders that the account's user may use.
-    public let folders: FolderAccess
+    package let folders: FolderAccess
     /// What is known of the account's encryption. A backend that can't encrypt accepts only ``Protection/none``.
     package var protection = Protection.none
     /// Whether the account is encrypted, or is to be.
     package var isEncrypted: Bool { protection.isWanted }
 
     /// Makes a site from its parts.
-    public init(url: String, credentials: ServerCredentials, folders: FolderAccess) {
+    package init(url: String, credentials: ServerCredentials, folders: FolderAccess) {
         (self.url, self.credentials, self.folders) = (url, credentials, folders)
     }
 }
 
 /// Makes backends for a kind of remote.
-public struct BackendDescriptor: Sendable {
+package struct BackendDescriptor: Sendable {
     /// The kind, with the form of its addresses and the credentials that it needs.
     package let kind: BackendKind
     /// The schemes of its addresses, in lower case.
-    public var schemes: [String] { kind.schemes }
+    package var schemes: [String] { kind.schemes }
     /// Makes a backend, which accesses the remote only once it is opened.
-    public let make: @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend
+    package let make: @Sendable (BackendSite) throws(RemoteError) -> any RemoteBackend
     /// Tests an address, and leaves nothing behind.
-    public let check: @Sendable (BackendSite) async -> [BackendCheck]
+    package let check: @Sendable (BackendSite) async -> [BackendCheck]
 
     /// How long a server may take for a whole check. Later requests, which remove what was written, get a second each.
     package static let checkTime = Duration.seconds(45)

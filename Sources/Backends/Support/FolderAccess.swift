@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The folders that a user may use.
-public enum FolderAccess: Equatable, Sendable {
+package enum FolderAccess: Equatable, Sendable {
     /// Any folder that belongs to the user.
     case own(uid: UInt32)
     /// The user's folder in one of these roots.

@@ -3,18 +3,18 @@
 internal import Replication
 
 /// The credentials for a server, as the user entered them.
-public struct ServerCredentials: Sendable {
+package struct ServerCredentials: Sendable {
     /// The user's name.
-    public var user: String?
+    package var user: String?
     /// The password.
-    public var password: String?
+    package var password: String?
     /// The bearer token.
-    public var token: String?
+    package var token: String?
     /// Certificates in PEM, to be trusted instead of the system's.
-    public var authority: [UInt8]?
+    package var authority: [UInt8]?
 
     /// Makes credentials from their parts.
-    public init(user: String? = nil, password: String? = nil, token: String? = nil, authority: [UInt8]? = nil) {
+    package init(user: String? = nil, password: String? = nil, token: String? = nil, authority: [UInt8]? = nil) {
         (self.user, self.password, self.token, self.authority) = (user, password, token, authority)
     }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BackendSupport
+package import BackendSupport
 internal import Blobs
 internal import HTTPClient
 internal import RemoteAddress
-public import Replication
+package import Replication
 
 /// The backend for `webdavs://HOST/PATH` and `webdav://HOST/PATH`: a folder of a WebDAV server.
-public enum WebDAVBackend {
+package enum WebDAVBackend {
     /// The descriptor of WebDAV servers.
-    public static let descriptor = BackendDescriptor(.webDAV) {
+    package static let descriptor = BackendDescriptor(.webDAV) {
         site throws(RemoteError) in
         BlobBackend(
             storage: WebDAVStorage(try WebDAVURL(site.url), try site.credentials.options), environment: .system,
@@ -21,7 +21,7 @@ public enum WebDAVBackend {
     /// Makes a backend for an address. It sends nothing before it is opened.
     /// - Throws: `RemoteError.unsupported` if the address is not one of a WebDAV folder, or the credentials are
     ///   invalid.
-    public static func make(
+    package static func make(
         url: String, credentials: ServerCredentials, environment: Environment = .system
     ) throws(RemoteError) -> some RemoteBackend {
         BlobBackend(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Blobs
+package import Blobs
 internal import HTTPClient
-public import Replication
+package import Replication
 internal import Synchronization
 
 extension WebDAVStorage {
     /// Lists the names in a folder that may be blobs', with versions if they are heads.
-    public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+    package func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         if state.withLock(\.keepsNames) { return try await listByNames(folder) }
         let reader = Multistatus.Reader(within: budget, keeping: Self.mayBeOurs)
         let isHeads = folder == BlobName.heads

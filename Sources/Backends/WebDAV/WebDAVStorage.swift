@@ -5,13 +5,13 @@
 // code uses no conditions, locks or moves, and an ETag only says that a head is worth reading again.
 
 internal import BackendSupport
-public import Blobs
+package import Blobs
 internal import HTTPClient
-public import Replication
+package import Replication
 internal import Synchronization
 
 /// A folder of a WebDAV server.
-public final class WebDAVStorage: BlobStorage {
+package final class WebDAVStorage: BlobStorage {
     let url: WebDAVURL
     let client: HTTPClient
     private let hasCredentials: Bool
@@ -45,17 +45,17 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     /// The storage's costs. Changes are batched: servers keep every version of a file, and a change costs a request.
-    public var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), givesHints: false) }
+    package var traits: BackendTraits { BackendTraits(coalescing: .seconds(1), givesHints: false) }
 
     /// Returns an empty stream, since servers don't report changes.
-    public func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    package func hints() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 
     /// Ends what is under way.
-    public func close() { client.close() }
+    package func close() { client.close() }
 
     /// Sends nothing, because the next request finds out whether the server is there. A missing folder is created once
     /// it turns out to be missing.
-    public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
+    package func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.createsFolder = createsFolder }
         return [url.warning].compactMap(\.self)
     }
@@ -63,7 +63,7 @@ public final class WebDAVStorage: BlobStorage {
     // MARK: Reading
 
     /// Reads a file.
-    public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+    package func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let request = HTTPRequest("GET", address(name), headers: [("Cache-Control", "no-cache")], limit: limit)
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await answer(to: request) } catch {
@@ -84,7 +84,7 @@ public final class WebDAVStorage: BlobStorage {
     // MARK: Writing
 
     /// Replaces a file.
-    public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+    package func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         try await noteSegments(before: name)
         let response = try await write(name, bytes)
         guard response.isDone else { throw answer(response, name) }
@@ -93,7 +93,7 @@ public final class WebDAVStorage: BlobStorage {
 
     /// Writes a file that replaces no other: its name is random, or a file that exists has the same content. Servers
     /// are asked not to replace it all the same, since some can do that.
-    public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
+    package func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let response = try await write(name, bytes, [("If-None-Match", "*")])
         if response.status == 412 {
             // The response to the same request may have been lost.
@@ -107,7 +107,7 @@ public final class WebDAVStorage: BlobStorage {
     }
 
     /// Removes a file.
-    public func delete(_ name: String) async throws(RemoteError) {
+    package func delete(_ name: String) async throws(RemoteError) {
         let response = try await send(HTTPRequest("DELETE", address(name)))
         guard response.isDone || response.status == 404 || response.status == 410 else {
             throw answer(response, name)

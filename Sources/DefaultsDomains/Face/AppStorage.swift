@@ -8,10 +8,10 @@ internal import UbiquitousStore
 
 /// A property that reads and writes a setting, as in Apple's SwiftUI: `@AppStorage("fontSize") var size = 12`.
 ///
-/// The property has its initial value as long as nobody has set the key, or if the stored value can't be converted to
-/// its type.
+/// The property has its initial value as long as the key has no value, or if the stored value can't be converted to its
+/// type.
 ///
-/// `withObservationTracking` tracks it: any change of the setting counts, whoever makes it.
+/// `withObservationTracking` tracks it, and reports changes by other programs and devices too.
 @propertyWrapper
 public struct AppStorage<Value>: Sendable {
     private let key: String
@@ -51,7 +51,7 @@ public struct AppStorage<Value>: Sendable {
 }
 
 extension AppStorage where Value: Sendable {
-    /// The effective values, the present one first. A loop that is slow skips intermediate values.
+    /// The effective values, the present one first. A slow loop skips intermediate values.
     public var values: AsyncStream<Value> {
         let (key, defaults, read) = (key, defaults, read)
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in

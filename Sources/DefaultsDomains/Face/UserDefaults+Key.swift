@@ -19,7 +19,7 @@ extension UserDefaults {
     public struct Key<Value: Codable & Sendable>: Sendable {
         /// The key's name: 1 to 512 UTF-16 code units, without U+0000.
         public let name: String
-        /// What is read if no layer has a value of the key's type.
+        /// The value to return if no layer has one of the key's type.
         public let defaultValue: Value
 
         /// Makes a key.
@@ -86,7 +86,7 @@ extension UserDefaults {
 }
 
 extension UserDefaults.Key {
-    /// - Returns: `nil`: the key is removed.
+    /// - Returns: `nil` if the key is to be removed.
     func encode(_ value: Value) throws -> PropertyList.Value? {
         if let optional = value as? any OptionalValue, optional.isNone { return nil }
         if let url = value as? URL { return try PropertyList.Value(defaultsURL: url, home: NSHomeDirectory()) }
@@ -109,7 +109,7 @@ extension UserDefaults.Key {
     }
 }
 
-/// Tells whether an optional of any type is `nil`.
+/// An optional of any type.
 protocol OptionalValue {
     var isNone: Bool { get }
 }

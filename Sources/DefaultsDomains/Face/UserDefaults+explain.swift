@@ -6,7 +6,7 @@ internal import PropertyList
 internal import UbiquitousStore
 
 extension UserDefaults {
-    /// One layer's value of a key, as text for people.
+    /// One layer's value of a key, as text for users.
     public struct Explanation: Sendable, CustomStringConvertible {
         /// The layer in words, such as `forced in org.example.Notes`.
         public let layer: String
@@ -19,7 +19,7 @@ extension UserDefaults {
         public var description: String { "\(layer): \(value)" + (file.map { " (\($0))" } ?? "") }
     }
 
-    /// What each layer has for a key, in the order of the search. The first one is the effective value.
+    /// Returns each layer's value of a key, in the order of the search. The first one is the effective value.
     public func explain(_ key: String) -> [Explanation] {
         box.read { $0.all(Text(key)) }.map { found in
             var file: String?
@@ -30,7 +30,7 @@ extension UserDefaults {
         }
     }
 
-    /// What each layer has for a key, in the order of the search. The first one is the effective value.
+    /// Returns each layer's value of a key, in the order of the search. The first one is the effective value.
     public func explain<Value>(_ key: Key<Value>) -> [Explanation] { explain(key.name) }
 }
 

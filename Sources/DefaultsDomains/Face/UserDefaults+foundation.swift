@@ -15,7 +15,7 @@ final class FoundationDefaults: Foundation.UserDefaults {
 
     init?(_ defaults: UserDefaults) {
         self.defaults = defaults
-        // Foundation reads the file of this domain, so the name must be no program's.
+        // Foundation reads the file of this domain, so no program may have this name.
         super.init(suiteName: "org.example.UbiquitousStore.foundation")
     }
 

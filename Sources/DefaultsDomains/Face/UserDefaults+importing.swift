@@ -19,7 +19,8 @@ extension UserDefaults {
         return importFoundationFile(directory + "/" + program + ".plist")
     }
 
-    /// Imports a file at another path.
+    /// Imports the file at a path.
+    /// - Returns: the imported keys, sorted.
     package func importFoundationFile(_ path: String) -> [String] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return [] }

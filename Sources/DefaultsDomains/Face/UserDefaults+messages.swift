@@ -9,26 +9,26 @@ extension UserDefaults {
     /// ``didChangeNotification`` as a message: this process changed a setting. The subject is the `UserDefaults` that
     /// was used.
     public struct DidChangeMessage: NotificationCenter.AsyncMessage {
-        /// What is observed.
+        /// The type of the observed object.
         public typealias Subject = UserDefaults
 
         /// The notification's name.
         public static var name: Notification.Name { UserDefaults.didChangeNotification }
 
-        /// A message.
+        /// Makes a message.
         public init() {}
     }
 
     /// ``sizeLimitExceededNotification`` as a message, without a subject: a write was reverted because the domain would
     /// become too large.
     public struct SizeLimitExceededMessage: NotificationCenter.AsyncMessage {
-        /// What is observed.
+        /// The type of the observed object.
         public typealias Subject = UserDefaults
 
         /// The notification's name.
         public static var name: Notification.Name { UserDefaults.sizeLimitExceededNotification }
 
-        /// A message.
+        /// Makes a message.
         public init() {}
     }
 
@@ -47,12 +47,12 @@ extension UserDefaults {
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<UserDefaults.DidChangeMessage> {
-    /// ``UserDefaults/DidChangeMessage``.
+    /// The identifier of ``UserDefaults/DidChangeMessage``.
     public static var didChange: Self { .init() }
 }
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<UserDefaults.SizeLimitExceededMessage> {
-    /// ``UserDefaults/SizeLimitExceededMessage``.
+    /// The identifier of ``UserDefaults/SizeLimitExceededMessage``.
     public static var sizeLimitExceeded: Self { .init() }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Following changes, whoever makes them. Linux has no key-value observing; Apple's call of it is here, with its types.
+// Observing changes by this process and by others. Foundation on Linux has no key-value observing; this file provides
+// Apple's method for it, with its types.
 
 public import Foundation
 internal import PropertyList
@@ -46,7 +47,7 @@ extension UserDefaults {
             /// The reason's number. Those below 65536 are the D-Bus interface's.
             public let rawValue: UInt32
 
-            /// A reason by its number.
+            /// Makes a reason from its number.
             public init(rawValue: UInt32) { self.rawValue = rawValue }
 
             /// This process wrote.
@@ -75,7 +76,7 @@ extension UserDefaults {
         }
     }
 
-    /// The effective values of a key, the present one first. A slow loop skips intermediate values.
+    /// Returns the effective values of a key, the present one first. A slow loop skips intermediate values.
     public func values<Value>(of key: Key<Value>) -> AsyncStream<Value> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let box = box
@@ -135,13 +136,13 @@ extension UserDefaults {
 
 /// The value that an observer was last notified of.
 private final class Known<Value>: @unchecked Sendable {
-    // @unchecked because a value is of any type; it is touched under the lock alone.
+    // @unchecked because the value may be of any type; it is accessed only under the lock.
     private let lock = NSLock()
     private var value: Value
 
     init(_ value: Value) { self.value = value }
 
-    /// - Returns: the value before; `nil` if it is the same.
+    /// Replaces the value, and returns the former one; `nil` if they are equal.
     func replace(by new: Value) -> Value? {
         lock.withLock {
             if Self.areEqual(value, new) { return nil }
@@ -164,7 +165,7 @@ private final class Known<Value>: @unchecked Sendable {
 
 /// A token of an observation, which ends when the token is released or ``invalidate()`` is called.
 public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
-    // @unchecked because NSObject isn't Sendable; what is here is.
+    // @unchecked because NSObject isn't Sendable; the properties are.
     private let box: SearchBox
     private let observer = Mutex<UUID?>(nil)
 
@@ -186,7 +187,7 @@ public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
     }
 }
 
-/// What an observer receives.
+/// Which values an observer receives, and when.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
     /// The bits, with Apple's meanings.
     public let rawValue: UInt

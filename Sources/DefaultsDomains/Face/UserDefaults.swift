@@ -15,7 +15,7 @@ internal import UbiquitousStore
 /// Reads come from memory. A write changes memory at once and is sent to the service without waiting. Without a
 /// service, it is kept in a file until there is one. The class is thread-safe.
 open class UserDefaults: NSObject, @unchecked Sendable {
-    // @unchecked because NSObject isn't Sendable; what is here is, and never changes.
+    // @unchecked because NSObject isn't Sendable; the properties are, and never change.
     let box: SearchBox
     /// Volatile domains under names of the app's choice, which no search includes.
     private let volatile = Mutex<[String: [Text: Value]]>([:])
@@ -198,7 +198,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
                 throw UbiquitousStoreError(refusing: error)
             }
         }
-        // The service says which keys roam.
+        // The service says which keys roam, so this waits for its answer.
         if box.process.mayRoam(box.own) { box.becomeReady() }
         if try box.process.writeRoaming(box.own, changes, isWhole: isWhole, done: done) { postDidChange() }
     }
@@ -235,7 +235,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         [Self.argumentDomain, Self.registrationDomain] + volatile.withLock { $0.keys.sorted() }
     }
 
-    /// The contents of a volatile domain; empty if there is none of that name.
+    /// Returns the contents of a volatile domain; empty if there is none of that name.
     open func volatileDomain(forName domainName: String) -> [String: Any] {
         if let layer = Self.volatileLayer(domainName) { return box.process.volatile(layer).objects }
         return volatile.withLock { $0[domainName] ?? [:] }.objects
@@ -264,7 +264,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Persistent domains
 
-    /// The contents of a domain's layer for every host; `nil` if it is empty.
+    /// Returns the contents of a domain's layer for every host; `nil` if it is empty.
     open func persistentDomain(forName domainName: String) -> [String: Any]? {
         guard let domain = persistent(domainName) else { return nil }
         box.process.awaitDomains([domain])
@@ -282,8 +282,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     /// Empties a domain's layer for every host.
     open func removePersistentDomain(forName domainName: String) { setPersistentDomain([:], forName: domainName) }
 
-    /// The names of the user's domains that have values, sorted. It waits for the service for at most a second; without
-    /// it, the result has only the domains that this process knows.
+    /// Returns the names of the user's domains that have values, sorted. Waits for the service for at most a second;
+    /// without a service, the result has only the domains that this process knows.
     open func persistentDomainNames() -> [Any] { box.process.domainNames() as [Any] }
 
     private func persistent(_ name: String) -> Text? {
@@ -330,7 +330,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     /// Waits for at most a second until everything that was set is on disk. Programs need not call it, except to lose
     /// nothing if they are killed.
     ///
-    /// - Returns: false if something is neither on disk in the service nor in a file for it.
+    /// - Returns: false if something is neither in the service and on disk, nor in the file that waits for the service.
     @discardableResult
     open func synchronize() -> Bool { Settlement(process: box.process).synchronize(box.own) }
 

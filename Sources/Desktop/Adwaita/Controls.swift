@@ -4,54 +4,54 @@ internal import CAdwaita
 internal import GLibLoop
 
 /// A button: `GtkButton`.
-public final class Button: Widget {
+package final class Button: Widget {
     override class var type: GType { gtk_button_get_type() }
 
     /// Calls a handler when the button is pressed.
-    public func onPress(_ handler: @escaping @MainActor () -> Void) { connect("clicked", handler) }
+    package func onPress(_ handler: @escaping @MainActor () -> Void) { connect("clicked", handler) }
 
     /// Makes a button with a text.
     ///
     /// - Parameter label: the text, with an underscore before its mnemonic letter.
-    public convenience init(_ label: String) {
+    package convenience init(_ label: String) {
         guard let button = gtk_button_new_with_mnemonic(label) else { preconditionFailure("GTK gives no button") }
         self.init(checked: UnsafeMutableRawPointer(button))
         gtk_widget_set_valign(self.as(GtkWidget.self), GTK_ALIGN_CENTER)
     }
 
     /// The button's text, with an underscore before its mnemonic letter.
-    public var label: String {
+    package var label: String {
         get { gtk_button_get_label(self.as(GtkButton.self)).map { String(cString: $0) } ?? "" }
         set { gtk_button_set_label(self.as(GtkButton.self), newValue) }
     }
 }
 
 /// A switch: `GtkSwitch`.
-public final class Switch: Widget {
+package final class Switch: Widget {
     override class var type: GType { gtk_switch_get_type() }
 
     /// Whether the switch is on.
-    public var isOn: Bool {
+    package var isOn: Bool {
         get { gtk_switch_get_active(opaque) != 0 }
         set { gtk_switch_set_active(opaque, newValue ? 1 : 0) }
     }
 
     /// Calls a handler when the switch changes, by the user or by ``isOn``.
-    public func onSwitch(_ handler: @escaping @MainActor () -> Void) { connect("notify::active", handler) }
+    package func onSwitch(_ handler: @escaping @MainActor () -> Void) { connect("notify::active", handler) }
 }
 
 /// A bar that shows a share: `GtkLevelBar`.
-public final class LevelBar: Widget {
+package final class LevelBar: Widget {
     override class var type: GType { gtk_level_bar_get_type() }
 
     /// The share, from 0 to 1.
-    public var share: Double {
+    package var share: Double {
         get { gtk_level_bar_get_value(opaque) }
         set { gtk_level_bar_set_value(opaque, newValue) }
     }
 
     /// Whether the bar has the color of warnings.
-    public var isWarning = false {
+    package var isWarning = false {
         didSet { if isWarning { addStyle("warning-bar") } else { removeStyle("warning-bar") } }
     }
 
@@ -67,11 +67,11 @@ public final class LevelBar: Widget {
 }
 
 /// A spinner that turns while something is under way: `GtkSpinner`.
-public final class Spinner: Widget {
+package final class Spinner: Widget {
     override class var type: GType { gtk_spinner_get_type() }
 
     /// Whether the spinner turns. It is visible only then.
-    public var isSpinning: Bool {
+    package var isSpinning: Bool {
         get { gtk_spinner_get_spinning(opaque) != 0 }
         set {
             gtk_spinner_set_spinning(opaque, newValue ? 1 : 0)
@@ -81,47 +81,47 @@ public final class Spinner: Widget {
 }
 
 /// An icon: `GtkImage`.
-public final class Image: Widget {
+package final class Image: Widget {
     override class var type: GType { gtk_image_get_type() }
 
     /// Makes an image of an icon, by its name in the icon theme.
-    public convenience init(icon: String) {
+    package convenience init(icon: String) {
         guard let image = gtk_image_new_from_icon_name(icon) else { preconditionFailure("GTK gives no image") }
         self.init(checked: UnsafeMutableRawPointer(image))
     }
 
     /// The icon's name in the icon theme.
-    public var icon: String {
+    package var icon: String {
         get { gtk_image_get_icon_name(opaque).map { String(cString: $0) } ?? "" }
         set { gtk_image_set_from_icon_name(opaque, newValue) }
     }
 }
 
 /// A text: `GtkLabel`.
-public final class Label: Widget {
+package final class Label: Widget {
     override class var type: GType { gtk_label_get_type() }
 
     /// The text, which isn't markup.
-    public var text: String {
+    package var text: String {
         get { String(cString: gtk_label_get_text(opaque)) }
         set { gtk_label_set_text(opaque, newValue) }
     }
 }
 
 /// Lines of as many widgets as fit: `GtkFlowBox`.
-public final class FlowBox: Widget {
+package final class FlowBox: Widget {
     override class var type: GType { gtk_flow_box_get_type() }
 
     /// Adds a widget at the end.
-    public func add(_ widget: Widget) { gtk_flow_box_append(opaque, widget.as(GtkWidget.self)) }
+    package func add(_ widget: Widget) { gtk_flow_box_append(opaque, widget.as(GtkWidget.self)) }
 }
 
 /// A title in a header bar: `AdwWindowTitle`.
-public final class WindowTitle: Widget {
+package final class WindowTitle: Widget {
     override class var type: GType { adw_window_title_get_type() }
 
     /// The title. It is text, not markup.
-    public var title: String {
+    package var title: String {
         get { String(cString: adw_window_title_get_title(opaque)) }
         set { adw_window_title_set_title(opaque, newValue) }
     }

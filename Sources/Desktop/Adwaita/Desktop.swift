@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CAdwaita
-public import GLibLoop
+package import GLibLoop
 
 /// Asks for a file or a folder: `GtkFileChooserNative`.
-public final class FileChooser: Object {
+package final class FileChooser: Object {
     private static var open: FileChooser?
 
     /// Shows a file chooser, and calls a handler with the path if the user chooses one.
-    public static func choose(
+    package static func choose(
         folder isFolder: Bool, title: String, over window: Window, _ handler: @escaping @MainActor (String) -> Void
     ) {
         let action = isFolder ? GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER : GTK_FILE_CHOOSER_ACTION_OPEN
@@ -36,15 +36,15 @@ public final class FileChooser: Object {
 
 /// The desktop's clipboard and browser.
 @MainActor
-public enum Desktop {
+package enum Desktop {
     /// Puts a text into the clipboard.
-    public static func copy(_ text: String) {
+    package static func copy(_ text: String) {
         guard let display = gdk_display_get_default() else { return }
         gdk_clipboard_set_text(gdk_display_get_clipboard(display), text)
     }
 
     /// Opens a page in the browser.
-    public static func browse(_ address: String, from window: Window) {
+    package static func browse(_ address: String, from window: Window) {
         gtk_show_uri(window.as(GtkWindow.self), address, UInt32(GDK_CURRENT_TIME))
     }
 }

@@ -4,58 +4,58 @@ internal import CAdwaita
 internal import GLibLoop
 
 /// A row for entering a text: `AdwEntryRow`.
-public class EntryRow: Widget {
+package class EntryRow: Widget {
     override class var type: GType { adw_entry_row_get_type() }
 
     /// Makes a row that is not in a group yet.
-    public convenience init(title: String) {
+    package convenience init(title: String) {
         guard let row = adw_entry_row_new() else { preconditionFailure("libadwaita gives no row") }
         self.init(checked: UnsafeMutableRawPointer(row))
         adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), title)
     }
 
     /// The entered text.
-    public var text: String {
+    package var text: String {
         get { String(cString: gtk_editable_get_text(opaque)) }
         set { gtk_editable_set_text(opaque, newValue) }
     }
 
     /// Whether the row is marked as wrong.
-    public var isWrong = false {
+    package var isWrong = false {
         didSet { if isWrong { addStyle("error") } else { removeStyle("error") } }
     }
 
     /// Takes the keyboard focus for a correction, and selects nothing, so that typing doesn't replace the text.
-    public func focusForCorrection() {
+    package func focusForCorrection() {
         guard let text = gtk_editable_get_delegate(opaque) else { return }
         gtk_text_grab_focus_without_selecting(
             UnsafeMutableRawPointer(text).assumingMemoryBound(to: GtkText.self))
     }
 
     /// Shows a button that applies the entered text.
-    public func offerApplying() { adw_entry_row_set_show_apply_button(self.as(AdwEntryRow.self), 1) }
+    package func offerApplying() { adw_entry_row_set_show_apply_button(self.as(AdwEntryRow.self), 1) }
 
     /// Adds a widget at the end.
-    public func addSuffix(_ widget: Widget) {
+    package func addSuffix(_ widget: Widget) {
         adw_entry_row_add_suffix(self.as(AdwEntryRow.self), widget.as(GtkWidget.self))
     }
 
     /// Calls a handler when the text changes, by the user or by ``text``.
-    public func onChange(_ handler: @escaping @MainActor () -> Void) { connect("changed", handler) }
+    package func onChange(_ handler: @escaping @MainActor () -> Void) { connect("changed", handler) }
 
     /// Calls a handler when the user presses Enter in the row.
-    public func onEnter(_ handler: @escaping @MainActor () -> Void) { connect("entry-activated", handler) }
+    package func onEnter(_ handler: @escaping @MainActor () -> Void) { connect("entry-activated", handler) }
 
     /// Calls a handler when the user applies the entered text.
-    public func onApply(_ handler: @escaping @MainActor () -> Void) { connect("apply", handler) }
+    package func onApply(_ handler: @escaping @MainActor () -> Void) { connect("apply", handler) }
 }
 
 /// A row for entering a hidden text: `AdwPasswordEntryRow`.
-public final class PasswordRow: EntryRow {
+package final class PasswordRow: EntryRow {
     override class var type: GType { adw_password_entry_row_get_type() }
 
     /// Makes a row that is not in a group yet.
-    public convenience init(secret title: String) {
+    package convenience init(secret title: String) {
         guard let row = adw_password_entry_row_new() else { preconditionFailure("libadwaita gives no row") }
         self.init(checked: UnsafeMutableRawPointer(row))
         adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), title)

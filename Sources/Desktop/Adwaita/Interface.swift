@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CAdwaita
-public import GLibLoop
+package import GLibLoop
 
 /// The widgets of a `.ui` file: `GtkBuilder`.
 @MainActor
-public final class Interface: Object {
+package final class Interface: Object {
     /// Builds what a `.ui` file describes, with its texts in the user's language.
     ///
     /// - Parameter ui: the file's bytes. The file is part of the program, so an error in it ends the program.
-    public init(_ ui: [UInt8]) {
+    package init(_ ui: [UInt8]) {
         guard let builder = gtk_builder_new() else { preconditionFailure("GTK gives no builder") }
         super.init(owned: UnsafeMutableRawPointer(builder))
         gtk_builder_set_translation_domain(builder, "ubiquitous-store")
@@ -21,7 +21,7 @@ public final class Interface: Object {
     }
 
     /// Returns the widget with an identifier, which has to exist and to be of this type.
-    public func widget<W: Widget>(_ id: String, as type: W.Type = W.self) -> W {
+    package func widget<W: Widget>(_ id: String, as type: W.Type = W.self) -> W {
         guard let object = gtk_builder_get_object(opaque, id) else { preconditionFailure("no widget \(id)") }
         let pointer = UnsafeMutableRawPointer(object)
         let instance = pointer.assumingMemoryBound(to: GTypeInstance.self)

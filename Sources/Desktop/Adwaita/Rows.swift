@@ -4,23 +4,23 @@ internal import CAdwaita
 internal import GLibLoop
 
 /// A row with a title and a subtitle: `AdwActionRow`.
-public class ActionRow: Widget {
+package class ActionRow: Widget {
     override class var type: GType { adw_action_row_get_type() }
 
     /// The line below the title. It is text, not markup.
-    public var subtitle: String {
+    package var subtitle: String {
         get { adw_action_row_get_subtitle(self.as(AdwActionRow.self)).map { String(cString: $0) } ?? "" }
         set { adw_action_row_set_subtitle(self.as(AdwActionRow.self), newValue) }
     }
 
     /// The first line. It is text, not markup.
-    public var title: String {
+    package var title: String {
         get { String(cString: adw_preferences_row_get_title(self.as(AdwPreferencesRow.self))) }
         set { adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), newValue) }
     }
 
     /// Makes a row that is not in a group yet.
-    public convenience init(title: String, subtitle: String = "") {
+    package convenience init(title: String, subtitle: String = "") {
         guard let row = adw_action_row_new() else { preconditionFailure("libadwaita gives no row") }
         self.init(checked: UnsafeMutableRawPointer(row))
         self.title = title
@@ -28,17 +28,17 @@ public class ActionRow: Widget {
     }
 
     /// Adds a widget before the title.
-    public func addPrefix(_ widget: Widget) {
+    package func addPrefix(_ widget: Widget) {
         adw_action_row_add_prefix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
     }
 
     /// Adds a widget at the end.
-    public func addSuffix(_ widget: Widget) {
+    package func addSuffix(_ widget: Widget) {
         adw_action_row_add_suffix(self.as(AdwActionRow.self), widget.as(GtkWidget.self))
     }
 
     /// Calls a handler when the row is chosen, by pointer or keyboard.
-    public func onActivate(_ handler: @escaping @MainActor () -> Void) {
+    package func onActivate(_ handler: @escaping @MainActor () -> Void) {
         gtk_list_box_row_set_activatable(self.as(GtkListBoxRow.self), 1)
         connect("activated", handler)
     }
@@ -50,11 +50,11 @@ public class ActionRow: Widget {
 }
 
 /// A row for choosing from a list: `AdwComboRow`.
-public final class ComboRow: ActionRow {
+package final class ComboRow: ActionRow {
     override class var type: GType { adw_combo_row_get_type() }
 
     /// The index of the choice, from 0; `nil` if nothing is chosen.
-    public var selection: Int? {
+    package var selection: Int? {
         get {
             let selected = adw_combo_row_get_selected(self.as(AdwComboRow.self))
             return selected == UInt32.max ? nil : Int(selected)
@@ -63,7 +63,7 @@ public final class ComboRow: ActionRow {
     }
 
     /// Offers these texts, in this order.
-    public func offer(_ choices: [String]) {
+    package func offer(_ choices: [String]) {
         let list = gtk_string_list_new(nil)
         for choice in choices { gtk_string_list_append(list, choice) }
         adw_combo_row_set_model(self.as(AdwComboRow.self), list)
@@ -71,45 +71,45 @@ public final class ComboRow: ActionRow {
     }
 
     /// Calls a handler when the choice changes, by the user or by ``selection``.
-    public func onSelection(_ handler: @escaping @MainActor () -> Void) { connect("notify::selected", handler) }
+    package func onSelection(_ handler: @escaping @MainActor () -> Void) { connect("notify::selected", handler) }
 }
 
 /// A row with nested rows, which can be hidden: `AdwExpanderRow`.
-public final class ExpanderRow: Widget {
+package final class ExpanderRow: Widget {
     override class var type: GType { adw_expander_row_get_type() }
 
     /// The first line. It is text, not markup.
-    public var title: String {
+    package var title: String {
         get { String(cString: adw_preferences_row_get_title(self.as(AdwPreferencesRow.self))) }
         set { adw_preferences_row_set_title(self.as(AdwPreferencesRow.self), newValue) }
     }
 
     /// The line below the title. It is text, not markup.
-    public var subtitle: String {
+    package var subtitle: String {
         get { String(cString: adw_expander_row_get_subtitle(self.as(AdwExpanderRow.self))) }
         set { adw_expander_row_set_subtitle(self.as(AdwExpanderRow.self), newValue) }
     }
 
     /// Whether the nested rows are shown.
-    public var isExpanded: Bool {
+    package var isExpanded: Bool {
         get { adw_expander_row_get_expanded(self.as(AdwExpanderRow.self)) != 0 }
         set { adw_expander_row_set_expanded(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
     }
 
     /// Whether the row has an arrow and can be expanded.
-    public var canExpand: Bool {
+    package var canExpand: Bool {
         get { adw_expander_row_get_enable_expansion(self.as(AdwExpanderRow.self)) != 0 }
         set { adw_expander_row_set_enable_expansion(self.as(AdwExpanderRow.self), newValue ? 1 : 0) }
     }
 
     /// Calls a handler when the nested rows are shown or hidden.
-    public func onExpansion(_ handler: @escaping @MainActor () -> Void) { connect("notify::expanded", handler) }
+    package func onExpansion(_ handler: @escaping @MainActor () -> Void) { connect("notify::expanded", handler) }
 
     /// Adds a nested row.
-    public func add(_ row: Widget) { adw_expander_row_add_row(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
+    package func add(_ row: Widget) { adw_expander_row_add_row(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
 
     /// Removes a nested row.
-    public func remove(_ row: Widget) { adw_expander_row_remove(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
+    package func remove(_ row: Widget) { adw_expander_row_remove(self.as(AdwExpanderRow.self), row.as(GtkWidget.self)) }
 
     package required init(checked pointer: UnsafeMutableRawPointer) {
         super.init(checked: pointer)
@@ -118,11 +118,11 @@ public final class ExpanderRow: Widget {
 }
 
 /// A group of rows: `AdwPreferencesGroup`.
-public final class PreferencesGroup: Widget {
+package final class PreferencesGroup: Widget {
     override class var type: GType { adw_preferences_group_get_type() }
 
     /// The text above the rows, which isn't markup.
-    public var explanation = "" {
+    package var explanation = "" {
         didSet {
             // The description of an `AdwPreferencesGroup` is markup.
             guard explanation != oldValue, let markup = g_markup_escape_text(explanation, -1) else { return }
@@ -132,12 +132,12 @@ public final class PreferencesGroup: Widget {
     }
 
     /// Adds a row at the end.
-    public func add(_ row: Widget) {
+    package func add(_ row: Widget) {
         adw_preferences_group_add(self.as(AdwPreferencesGroup.self), row.as(GtkWidget.self))
     }
 
     /// Removes a row.
-    public func remove(_ row: Widget) {
+    package func remove(_ row: Widget) {
         adw_preferences_group_remove(self.as(AdwPreferencesGroup.self), row.as(GtkWidget.self))
     }
 }

@@ -4,50 +4,50 @@ internal import CAdwaita
 internal import GLibLoop
 
 /// A window: `GtkWindow`.
-public class Window: Widget {
+package class Window: Widget {
     override class var type: GType { gtk_window_get_type() }
 
     /// Shows the window, or brings it to the front.
-    public func present() { gtk_window_present(self.as(GtkWindow.self)) }
+    package func present() { gtk_window_present(self.as(GtkWindow.self)) }
 
     /// Adds the window to an application, which ends with its last window.
-    public func join(_ application: Application) {
+    package func join(_ application: Application) {
         gtk_window_set_application(self.as(GtkWindow.self), application.as(GtkApplication.self))
     }
 
     /// Asks the window to close.
-    public func close() { gtk_window_close(self.as(GtkWindow.self)) }
+    package func close() { gtk_window_close(self.as(GtkWindow.self)) }
 
     /// Whether the window has the keyboard focus.
-    public var isActive: Bool { gtk_window_is_active(self.as(GtkWindow.self)) != 0 }
+    package var isActive: Bool { gtk_window_is_active(self.as(GtkWindow.self)) != 0 }
 
     /// Calls a handler when the window gets or loses the keyboard focus.
-    public func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
+    package func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
 
     /// Keeps the window in front of another one, which takes no input meanwhile.
-    public func attach(to parent: Window) {
+    package func attach(to parent: Window) {
         gtk_window_set_transient_for(self.as(GtkWindow.self), parent.as(GtkWindow.self))
         gtk_window_set_modal(self.as(GtkWindow.self), 1)
     }
 
     /// Calls a handler when the user or ``close()`` closes the window. This isn't the signal `destroy`, which GTK emits
     /// only after the last reference is gone: this object has one.
-    public func onClose(_ handler: @escaping @MainActor () -> Void) { connect("close-request", handler) }
+    package func onClose(_ handler: @escaping @MainActor () -> Void) { connect("close-request", handler) }
 
     /// The title, which assistive technology reads.
-    public var title: String {
+    package var title: String {
         get { gtk_window_get_title(self.as(GtkWindow.self)).map { String(cString: $0) } ?? "" }
         set { gtk_window_set_title(self.as(GtkWindow.self), newValue) }
     }
 }
 
 /// A window with pages of preferences: `AdwPreferencesWindow`.
-public final class PreferencesWindow: Window {
+package final class PreferencesWindow: Window {
     override class var type: GType { adw_preferences_window_get_type() }
 
     /// Shows a message for ten seconds, perhaps with a button. Adwaita's five seconds are too short for a sentence that
     /// the user has to notice first.
-    public func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
+    package func toast(_ text: String, button: String? = nil, onPress: (@MainActor () -> Void)? = nil) {
         let toast = Object(owned: UnsafeMutableRawPointer(adw_toast_new("")))
         // The toast's own title is markup, and a single line, whose end a narrow window would cut off.
         let label = gtk_label_new(text)
@@ -65,15 +65,15 @@ public final class PreferencesWindow: Window {
     }
 
     /// Shows a page over the others.
-    public func present(subpage: Widget) {
+    package func present(subpage: Widget) {
         adw_preferences_window_present_subpage(self.as(AdwPreferencesWindow.self), subpage.as(GtkWidget.self))
     }
 
     /// Closes the page that is over the others.
-    public func closeSubpage() { adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self)) }
+    package func closeSubpage() { adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self)) }
 
     /// The page that is shown, by its name in the `.ui` file.
-    public var page: String {
+    package var page: String {
         get {
             adw_preferences_window_get_visible_page_name(self.as(AdwPreferencesWindow.self))
                 .map { String(cString: $0) } ?? ""
@@ -83,16 +83,16 @@ public final class PreferencesWindow: Window {
 }
 
 /// A question in front of a window: `AdwMessageDialog`.
-public final class MessageDialog: Window {
+package final class MessageDialog: Window {
     override class var type: GType { adw_message_dialog_get_type() }
 
     /// How an answer looks.
-    public enum Appearance: Sendable { case plain, suggested, destructive }
+    package enum Appearance: Sendable { case plain, suggested, destructive }
 
     /// - Parameters:
     ///   - heading: text, not markup.
     ///   - body: text, not markup.
-    public convenience init(over parent: Window, heading: String, body: String) {
+    package convenience init(over parent: Window, heading: String, body: String) {
         guard let dialog = adw_message_dialog_new(parent.as(GtkWindow.self), heading, body) else {
             preconditionFailure("libadwaita gives no dialog")
         }
@@ -100,7 +100,7 @@ public final class MessageDialog: Window {
     }
 
     /// Adds an answer.
-    public func offer(_ answer: String, label: String, _ appearance: Appearance = .plain) {
+    package func offer(_ answer: String, label: String, _ appearance: Appearance = .plain) {
         let dialog = self.as(AdwMessageDialog.self)
         adw_message_dialog_add_response(dialog, answer, label)
         let style =
@@ -113,23 +113,23 @@ public final class MessageDialog: Window {
     }
 
     /// Whether an answer can be given.
-    public func enable(_ answer: String, _ isEnabled: Bool) {
+    package func enable(_ answer: String, _ isEnabled: Bool) {
         adw_message_dialog_set_response_enabled(self.as(AdwMessageDialog.self), answer, isEnabled ? 1 : 0)
     }
 
     /// The widget below the text.
-    public var extra: Widget? {
+    package var extra: Widget? {
         didSet {
             adw_message_dialog_set_extra_child(self.as(AdwMessageDialog.self), extra?.as(GtkWidget.self))
         }
     }
 
     /// Sets the answers of Escape and Enter.
-    public func presume(close: String, enter: String? = nil) {
+    package func presume(close: String, enter: String? = nil) {
         adw_message_dialog_set_close_response(self.as(AdwMessageDialog.self), close)
         if let enter { adw_message_dialog_set_default_response(self.as(AdwMessageDialog.self), enter) }
     }
 
     /// Calls a handler with the answer.
-    public func onAnswer(_ handler: @escaping @MainActor (String) -> Void) { connect("response", text: handler) }
+    package func onAnswer(_ handler: @escaping @MainActor (String) -> Void) { connect("response", text: handler) }
 }

@@ -4,18 +4,18 @@ internal import CGio
 
 /// An installed application: `GDesktopAppInfo`.
 @MainActor
-public final class DesktopApplication: Object {
+package final class DesktopApplication: Object {
     /// Finds the application of a desktop file, such as `org.example.App.desktop`; `nil` if it is not installed.
-    public init?(_ desktopFile: String) {
+    package init?(_ desktopFile: String) {
         guard let application = g_desktop_app_info_new(desktopFile) else { return nil }
         super.init(owned: UnsafeMutableRawPointer(application))
     }
 
     /// The application's name for users.
-    public var name: String { String(cString: g_app_info_get_display_name(opaque)) }
+    package var name: String { String(cString: g_app_info_get_display_name(opaque)) }
 
     /// The name of its icon in the icon theme; `nil` if it has none there.
-    public var icon: String? {
+    package var icon: String? {
         guard let text = g_desktop_app_info_get_string(opaque, "Icon") else { return nil }
         defer { g_free(text) }
         let icon = String(cString: text)
@@ -23,7 +23,7 @@ public final class DesktopApplication: Object {
     }
 
     /// Starts the application, or activates the one that runs. A failure is logged.
-    public func launch() {
+    package func launch() {
         var error: UnsafeMutablePointer<GError>?
         if g_app_info_launch(opaque, nil, nil, &error) != 0 { return }
         defer { g_clear_error(&error) }
@@ -32,7 +32,7 @@ public final class DesktopApplication: Object {
 }
 
 /// Writes a warning to GLib's log: the terminal or the journal.
-public func logWarning(_ text: String) {
+package func logWarning(_ text: String) {
     // Swift can't call `g_warning`, which is a macro. The text is not a format.
     text.withCString { text in
         "MESSAGE".withCString { key in

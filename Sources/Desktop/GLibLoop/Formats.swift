@@ -5,7 +5,7 @@ internal import CGio
 /// Returns a date and time of day as the user's locale writes them; `nil` for a time outside of the calendar.
 ///
 /// - Parameter microseconds: since 1970-01-01T00:00:00Z.
-public func dateText(_ microseconds: UInt64) -> String? {
+package func dateText(_ microseconds: UInt64) -> String? {
     guard let time = g_date_time_new_from_unix_local(gint64(clamping: microseconds / 1_000_000)) else { return nil }
     defer { g_date_time_unref(time) }
     // Day, abbreviated month, year; hours and minutes.
@@ -15,22 +15,22 @@ public func dateText(_ microseconds: UInt64) -> String? {
 }
 
 /// Returns a number of bytes with a binary unit, as the user's locale writes it.
-public func sizeText(_ bytes: Int) -> String {
+package func sizeText(_ bytes: Int) -> String {
     guard let text = g_format_size_full(guint64(clamping: bytes), G_FORMAT_SIZE_IEC_UNITS) else { return "\(bytes)" }
     defer { g_free(text) }
     return String(cString: text)
 }
 
 /// Returns the present time, in microseconds since 1970-01-01T00:00:00Z.
-public func microsecondsNow() -> UInt64 { UInt64(clamping: g_get_real_time()) }
+package func microsecondsNow() -> UInt64 { UInt64(clamping: g_get_real_time()) }
 
 /// Returns the value of an environment variable; `nil` if it is unset or empty.
-public func environmentVariable(_ name: String) -> String? {
+package func environmentVariable(_ name: String) -> String? {
     g_getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
 }
 
 /// Returns the bytes of a regular file; `nil` if it can't be read or is larger than `limit` bytes.
-public func smallFile(_ path: String, limit: Int) -> [UInt8]? {
+package func smallFile(_ path: String, limit: Int) -> [UInt8]? {
     let file = g_file_new_for_path(path)
     defer { g_object_unref(file.map(UnsafeMutableRawPointer.init)) }
     let attributes = "standard::type,standard::size"

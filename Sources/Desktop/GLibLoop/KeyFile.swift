@@ -5,14 +5,14 @@ internal import Glibc
 
 /// A small file of groups, keys and values: `GKeyFile`.
 @MainActor
-public final class KeyFile {
+package final class KeyFile {
     private let file = g_key_file_new()
     private let path: String
 
     /// Reads a file of the user's configuration directory. A missing or broken file counts as empty.
     ///
     /// - Parameter name: a path below `$XDG_CONFIG_HOME`.
-    public init(configuration name: String) {
+    package init(configuration name: String) {
         path = String(cString: g_get_user_config_dir()) + "/" + name
         g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, nil)
     }
@@ -22,7 +22,7 @@ public final class KeyFile {
     }
 
     /// Returns an integer; `nil` if there is none.
-    public func integer(_ key: String, in group: String) -> Int? {
+    package func integer(_ key: String, in group: String) -> Int? {
         var error: UnsafeMutablePointer<GError>?
         let value = g_key_file_get_int64(file, group, key, &error)
         guard error == nil else {
@@ -35,7 +35,7 @@ public final class KeyFile {
     /// Sets an integer, and replaces the file atomically.
     ///
     /// - Throws: ``Failure``, with the system's message.
-    public func set(_ value: Int, for key: String, in group: String) throws(Failure) {
+    package func set(_ value: Int, for key: String, in group: String) throws(Failure) {
         g_key_file_set_int64(file, group, key, gint64(value))
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         guard g_mkdir_with_parents(directory, 0o700) == 0 else {
@@ -48,8 +48,8 @@ public final class KeyFile {
     }
 
     /// Why a file could not be written.
-    public struct Failure: Error, CustomStringConvertible {
+    package struct Failure: Error, CustomStringConvertible {
         /// The system's message.
-        public let description: String
+        package let description: String
     }
 }

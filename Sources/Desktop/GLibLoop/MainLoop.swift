@@ -10,9 +10,9 @@ internal import CGio
 internal import Glibc
 
 /// GLib's main loop.
-public enum MainLoop {
+package enum MainLoop {
     /// Makes GLib's default main context run the main actor's jobs. Call it once, before the loop runs.
-    @MainActor public static func install() {
+    @MainActor package static func install() {
         _ = g_unix_fd_add(
             _dispatch_get_main_queue_handle_4CF(), G_IO_IN,
             { descriptor, _, _ in

@@ -4,19 +4,19 @@ internal import CGio
 
 /// Calls a handler repeatedly or once, on the main loop, until the timer is released.
 @MainActor
-public final class Timer {
+package final class Timer {
     private let handler: @MainActor () -> Void
     private let repeats: Bool
     private var source: guint = 0
 
     /// - Parameter seconds: the time between two calls, at least 1. Whole seconds let the system combine wakeups.
-    public init(every seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
+    package init(every seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
         (self.handler, repeats) = (handler, true)
         start(seconds)
     }
 
     /// - Parameter seconds: the time until the only call, at least 1.
-    public init(after seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
+    package init(after seconds: UInt32, _ handler: @escaping @MainActor () -> Void) {
         (self.handler, repeats) = (handler, false)
         start(seconds)
     }

@@ -10,7 +10,7 @@ private let domain = "ubiquitous-store"
 
 /// Sets the process's locale from the environment, and the directory of its translations: `$TEXTDOMAINDIR`, or else the
 /// package's.
-public func installTranslations() {
+package func installTranslations() {
     setlocale(LC_ALL, "")
     bindtextdomain(domain, environmentVariable("TEXTDOMAINDIR") ?? "/usr/share/locale")
     bind_textdomain_codeset(domain, "UTF-8")
@@ -18,13 +18,13 @@ public func installTranslations() {
 }
 
 /// Returns a text in the user's language, with `%1`, `%2` … replaced by the arguments.
-public func tr(_ text: String, _ arguments: String...) -> String {
+package func tr(_ text: String, _ arguments: String...) -> String {
     // gettext returns its argument if there is no translation.
     insert(arguments, into: text.withCString { String(cString: dgettext(domain, $0)) })
 }
 
 /// Returns a text about a number of things in the user's language, with `%1` replaced by the number.
-public func trn(_ one: String, _ many: String, _ count: Int) -> String {
+package func trn(_ one: String, _ many: String, _ count: Int) -> String {
     let text = one.withCString { one in
         many.withCString { String(cString: dngettext(domain, one, $0, UInt(clamping: count))) }
     }

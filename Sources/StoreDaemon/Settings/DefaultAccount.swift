@@ -3,11 +3,11 @@
 internal import RemoteAddress
 
 /// The account that an administrator offers to each user.
-public struct DefaultAccount: Equatable, Sendable {
+package struct DefaultAccount: Equatable, Sendable {
     /// The account's URL: `%u` stands for the user's name, `%U` for the user id, `%%` for `%`.
-    public var address = ""
+    package var address = ""
     /// A file with the certificates to trust for the account's server, in PEM; `nil` if the system's are trusted.
-    public var authorityFile: String?
+    package var authorityFile: String?
 
     /// Returns the URL of a user's account; `nil` if there is none, or it needs a name and the user has none.
     func address(user: String?, uid: UInt32) -> String? {

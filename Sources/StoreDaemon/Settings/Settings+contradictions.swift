@@ -2,12 +2,12 @@
 
 internal import PropertyList
 internal import RemoteAddress
-public import Replication
+package import Replication
 internal import Sealing
 
 extension Settings {
     /// The contradictions in the settings, in sentences.
-    public var contradictions: [String] {
+    package var contradictions: [String] {
         var found: [String] = []
         if pace.shortestPoll > pace.longestPoll {
             found.append("ShortestPoll= is longer than LongestPoll=: the former holds for both.")
@@ -26,7 +26,7 @@ extension Settings {
 
     /// Returns what prevents the default account from being encrypted although the settings require it, in sentences.
     /// - Parameter make: makes a backend, as in ``Configuration/makeBackend``.
-    public func encryptionContradictions(
+    package func encryptionContradictions(
         _ make: (BackendRequest) throws(RemoteError) -> any RemoteBackend
     ) -> [String] {
         guard requiresEncryption, let address = defaultAccount?.address(user: "user", uid: 0) else { return [] }

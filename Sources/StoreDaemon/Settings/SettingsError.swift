@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a line of a file of settings doesn't apply.
-public struct SettingsError: Error, Equatable, CustomStringConvertible {
+package struct SettingsError: Error, Equatable, CustomStringConvertible {
     /// The file's path; empty if there is only one file.
-    public var file = ""
+    package var file = ""
     /// The line's number, from 1.
-    public let line: Int
+    package let line: Int
     /// What is wrong in the line, and what would be right.
-    public let reason: String
+    package let reason: String
 
     /// The file, the line and the reason.
-    public var description: String { (file.isEmpty ? "" : "\(file), ") + "line \(line): \(reason)" }
+    package var description: String { (file.isEmpty ? "" : "\(file), ") + "line \(line): \(reason)" }
 }

@@ -12,20 +12,20 @@
 internal import RemoteAddress
 
 /// A file of settings.
-public struct SettingsFile: Sendable {
+package struct SettingsFile: Sendable {
     /// The file's path.
-    public let path: String
+    package let path: String
     /// The file's text.
-    public let text: String
+    package let text: String
 
     /// Makes a file of settings from its parts.
-    public init(path: String, text: String) { (self.path, self.text) = (path, text) }
+    package init(path: String, text: String) { (self.path, self.text) = (path, text) }
 }
 
 extension Settings {
     /// Reads files of settings. Later files take precedence.
     /// - Returns: the settings that are right, and an error for each line that isn't.
-    public static func read(_ files: [SettingsFile]) -> (settings: Settings, errors: [SettingsError]) {
+    package static func read(_ files: [SettingsFile]) -> (settings: Settings, errors: [SettingsError]) {
         var settings = Settings()
         var errors: [SettingsError] = []
         for file in files {
@@ -43,7 +43,7 @@ extension Settings {
 
     /// Reads one file of settings.
     /// - Throws: the first wrong line, with what is allowed there.
-    public init(file text: String) throws(SettingsError) {
+    package init(file text: String) throws(SettingsError) {
         let (settings, errors) = Self.read([SettingsFile(path: "", text: text)])
         if let error = errors.first { throw error }
         self = settings

@@ -5,23 +5,23 @@ internal import GRDB
 internal import Replication
 
 /// An account whose values this device has, or had.
-public struct Account: Equatable, Sendable {
+package struct Account: Equatable, Sendable {
     let id: Int64
     /// The random identifier that is in the remote; empty for values from before any sign-in.
-    public let identifier: String
+    package let identifier: String
     /// The backend's cursor at which the last complete download ended; `nil` if none was complete. Empty if one was,
     /// and the next has to begin from nothing.
-    public let cursor: [UInt8]?
+    package let cursor: [UInt8]?
 
     /// When a complete pull last ended, in microseconds since 1970; 0 if never.
-    public internal(set) var lastPull: UInt64
+    package internal(set) var lastPull: UInt64
     /// When an upload last ended, in microseconds since 1970; 0 if never.
-    public internal(set) var lastPush: UInt64
+    package internal(set) var lastPush: UInt64
 
     /// Whether the first download is complete.
-    public var isDownloaded: Bool { cursor != nil }
+    package var isDownloaded: Bool { cursor != nil }
     /// Whether the next download has to begin from nothing, for example to read a store that has come into use.
-    public var beginsAnew: Bool { cursor?.isEmpty != false }
+    package var beginsAnew: Bool { cursor?.isEmpty != false }
 
     static let none: Int64 = 0
     static let device: Int64 = -1

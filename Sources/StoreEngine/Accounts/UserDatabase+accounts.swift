@@ -2,15 +2,15 @@
 
 internal import Foundation
 internal import GRDB
-public import PropertyList
-public import Replication
+package import PropertyList
+package import Replication
 
 /// What a change of the account did to a loaded store.
-public struct StoreViewChange {
+package struct StoreViewChange {
     /// The store.
-    public let store: Store
+    package let store: Store
     /// The keys whose visible value has changed, sorted.
-    public let keys: [Key]
+    package let keys: [Key]
 
     init(store: Store, since before: [Key: Value]) {
         self.store = store
@@ -21,10 +21,10 @@ public struct StoreViewChange {
 
 extension UserDatabase {
     /// Whether the values shown belong to an account, signed in or not.
-    public var hasAccount: Bool { account.id != Account.none }
+    package var hasAccount: Bool { account.id != Account.none }
 
     /// Returns a random name of this device, which lasts as long as the database: 16 hexadecimal digits.
-    public func deviceIdentifier() throws(EngineError) -> String {
+    package func deviceIdentifier() throws(EngineError) -> String {
         let drawn = Int64(bitPattern: environment.random())
         let bits = try write { db in
             if let bits = try db.property("device") { return bits }
@@ -44,7 +44,7 @@ extension UserDatabase {
     ///   - identifier: the account's identifier.
     ///   - bringsValues: whether to write the visible values to the account, which is new and empty.
     /// - Returns: the loaded stores, with what has changed in them.
-    public func enter(account identifier: String, bringingValues bringsValues: Bool) throws(EngineError)
+    package func enter(account identifier: String, bringingValues bringsValues: Bool) throws(EngineError)
         -> [StoreViewChange]
     {
         if account.identifier == identifier { return [] }
@@ -77,7 +77,7 @@ extension UserDatabase {
     }
 
     /// Forgets the current account's values on this device, including their history.
-    public func clearAccount() throws(EngineError) -> [StoreViewChange] {
+    package func clearAccount() throws(EngineError) -> [StoreViewChange] {
         let cleared = account
         let origin = origins.draw()
         let changes = try changingView { db in
@@ -96,7 +96,7 @@ extension UserDatabase {
     }
 
     /// Returns what stores hold in accounts other than the current one that have these names on this device.
-    public func statesOfOthers(named names: Set<String>) throws(EngineError) -> [(store: String, state: StoreState)] {
+    package func statesOfOthers(named names: Set<String>) throws(EngineError) -> [(store: String, state: StoreState)] {
         try read { db in
             try names.sorted().flatMap { name in
                 try Row.fetchAll(
@@ -117,12 +117,12 @@ extension UserDatabase {
 
     /// Returns the identifiers of the accounts on this device, including the current one, in whose place an encrypted
     /// account with one of these names was found.
-    public func accounts(before names: Set<String>) throws(EngineError) -> Set<String> {
+    package func accounts(before names: Set<String>) throws(EngineError) -> Set<String> {
         try read { db in Set(try names.flatMap { try db.accounts(withSuccessor: $0) }) }
     }
 
     /// Returns the identifiers of accounts on this device, the current one included, that once had one of these names.
-    public func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
+    package func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
         if names.isEmpty { return [] }
         return try read { db in
             let found = try Row.fetchAll(db.cachedStatement(sql: "SELECT id, identifier FROM account WHERE id > 0"))
@@ -132,7 +132,7 @@ extension UserDatabase {
     }
 
     /// Remembers which encrypted account was found in place of the current, unencrypted one; `nil` forgets it.
-    public func noteSuccessor(_ identifier: String?) throws(EngineError) {
+    package func noteSuccessor(_ identifier: String?) throws(EngineError) {
         let id = account.id
         if try read({ db in try db.successor(of: id) }) == identifier { return }
         try write { db in try db.saveSuccessor(identifier, of: id) }
@@ -145,7 +145,7 @@ extension UserDatabase {
     /// - Parameter aliases: the other identifiers.
     /// - Returns: the loaded stores, with what has changed in them.
     @discardableResult
-    public func rename(accountTo identifier: String, aliases: Set<String> = []) throws(EngineError)
+    package func rename(accountTo identifier: String, aliases: Set<String> = []) throws(EngineError)
         -> [StoreViewChange]
     {
         let current = account

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 extension UserDatabase {
@@ -10,7 +10,7 @@ extension UserDatabase {
     /// Afterwards the store is empty, but its generation still grows. Downloads skip it until ``remember(store:)``. The
     /// device takes a new origin, because accounts may hold writes that the store no longer knows of.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
-    public func forget(store identifier: String) throws(EngineError) -> [Key]? {
+    package func forget(store identifier: String) throws(EngineError) -> [Key]? {
         try commit()
         guard try storeIdentifiers().contains(identifier) else { return nil }
         let store = try store(identifier)
@@ -28,7 +28,7 @@ extension UserDatabase {
     }
 
     /// Brings a forgotten store back into use. Every account is downloaded again, for its values of the store.
-    public func remember(store: Store) throws(EngineError) {
+    package func remember(store: Store) throws(EngineError) {
         try commit()
         try beginAnew(store.identifier) { db in
             try db.execute(sql: "UPDATE store SET forgotten = 0 WHERE id = ?", arguments: [store.id])
@@ -36,7 +36,7 @@ extension UserDatabase {
     }
 
     /// Sets whether a store is synced, or stays as it is on this device.
-    public func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
+    package func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
         try commit()
         let store = try store(identifier)
         if store.isSynchronized == isSynchronized { return }

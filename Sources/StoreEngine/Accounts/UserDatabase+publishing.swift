@@ -2,7 +2,7 @@
 
 internal import Foundation
 internal import GRDB
-public import Replication
+package import Replication
 
 extension UserDatabase {
     /// Records where a complete download ended, after its changes were committed.
@@ -14,7 +14,7 @@ extension UserDatabase {
     /// - Returns: the loaded stores to which nothing had arrived yet, with the keys that have changed because they
     ///   still showed the previous account's values.
     @discardableResult
-    public func completeDownload(
+    package func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
     ) throws(EngineError) -> [StoreViewChange] {
         let (id, hadPreviousValues, beganAnew) = (account.id, previous != nil, account.beginsAnew)
@@ -49,19 +49,19 @@ extension UserDatabase {
     }
 
     /// Records that a complete download has found nothing new.
-    public func noteDownload() {
+    package func noteDownload() {
         account.lastPull = environment.time()
     }
 
     /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded.
-    public func forgetPublication() throws(EngineError) {
+    package func forgetPublication() throws(EngineError) {
         let id = account.id
         try write { try $0.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
         account.lastPush = 0
     }
 
     /// Records that garbage is collected now in the current account's remote.
-    public func noteGarbageCollection() throws(EngineError) {
+    package func noteGarbageCollection() throws(EngineError) {
         let time = environment.time()
         let watched = watchedTime == 0 ? time : min(time, watchedTime + Retention.day)
         try write { db in
@@ -77,7 +77,7 @@ extension UserDatabase {
         """
 
     /// Returns the account's stores whose first download is not complete yet, sorted.
-    public func storesAwaitingDownload() throws(EngineError) -> [String] {
+    package func storesAwaitingDownload() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
                 db.cachedStatement(
@@ -90,7 +90,7 @@ extension UserDatabase {
     }
 
     /// Returns the stores that this device publishes: those of the current account whose values have arrived.
-    public func accountStores() throws(EngineError) -> [AccountStore] {
+    package func accountStores() throws(EngineError) -> [AccountStore] {
         try read { db in
             try Row.fetchAll(
                 db.cachedStatement(
@@ -109,7 +109,7 @@ extension UserDatabase {
     }
 
     /// Returns the first store of the account with entries that break the rules for keys and values, and their number.
-    public func hiddenEntries() throws(EngineError) -> (store: String, count: Int)? {
+    package func hiddenEntries() throws(EngineError) -> (store: String, count: Int)? {
         try read { db in
             try Row.fetchOne(
                 db.cachedStatement(
@@ -123,12 +123,12 @@ extension UserDatabase {
     }
 
     /// Returns the number of keys with a pending change, in all apps' stores that are synced.
-    public func pendingChanges() throws(EngineError) -> Int {
+    package func pendingChanges() throws(EngineError) -> Int {
         try pendingChanges(HiddenStores.isAppStore)
     }
 
     /// Returns whether changes are pending that may be uploaded.
-    public func hasUploads() throws(EngineError) -> Bool {
+    package func hasUploads() throws(EngineError) -> Bool {
         try pendingChanges("downloaded") > 0
     }
 
@@ -150,7 +150,7 @@ extension UserDatabase {
     /// Marks what the remote has acknowledged: each store's changes up to a sequence.
     /// - Parameter origin: the origin under which they were uploaded. If the device has taken another one meanwhile,
     ///   sequences may have begun anew, and nothing is marked.
-    public func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
+    package func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
         guard origin == self.origin else { return }
         // An upload counts even if the clock stands at the epoch.
         let (account, lastPush) = (account.id, max(1, environment.time()))

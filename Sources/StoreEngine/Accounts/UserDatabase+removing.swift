@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 extension UserDatabase {
@@ -11,7 +11,7 @@ extension UserDatabase {
     /// Each entry becomes a tombstone, which is uploaded like any other write. What another device writes concurrently
     /// stays.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
-    public func removeEverything(in identifier: String) throws(EngineError) -> [Key]? {
+    package func removeEverything(in identifier: String) throws(EngineError) -> [Key]? {
         try commit()
         let store = try store(identifier)
         let visible = store.values.keys.sorted()

@@ -2,22 +2,22 @@
 
 internal import Foundation
 internal import GRDB
-public import PropertyList
-public import Replication
+package import PropertyList
+package import Replication
 
 /// A value that a key no longer has.
-public struct FormerValue: Equatable, Sendable {
+package struct FormerValue: Equatable, Sendable {
     /// The value.
-    public let value: Value
+    package let value: Value
     /// When it was replaced, in microseconds since 1970 by this device's clock.
-    public let time: UInt64
+    package let time: UInt64
     /// The origin that wrote the value.
-    public let origin: Origin
+    package let origin: Origin
     /// Why it is no longer the key's value.
-    public let why: Reason
+    package let why: Reason
 
     /// Why a key lost a value.
-    public enum Reason: Sendable {
+    package enum Reason: Sendable {
         case replaced, removed, account, merge, initialSync
     }
 }
@@ -36,7 +36,7 @@ extension UserDatabase {
     ///
     /// They include values from a time when the key was local, and those of accounts that this device has left. All
     /// together are no more than are kept of one store.
-    public func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
+    package func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
         return try read { db in
             var values = try formerValues(of: key, in: store.overlay, limits: store.limits, db)

@@ -5,25 +5,25 @@ internal import PropertyList
 // Staged changes have to be in the database before its history is read, and memory has to follow what is removed.
 extension UserDatabase {
     /// Returns the approximate size of all stores' history, in bytes of the database.
-    public func historySize() throws(EngineError) -> Int {
+    package func historySize() throws(EngineError) -> Int {
         try commit()
         return try space.historySize()
     }
 
     /// Returns the ids of all replicas, of all stores and accounts. Each has a bounded history, which is quickly read.
-    public func replicas() throws(EngineError) -> [Int64] {
+    package func replicas() throws(EngineError) -> [Int64] {
         try commit()
         return try space.replicas()
     }
 
     /// Returns the approximate size of a replica's history, in bytes of the database.
-    public func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
+    package func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
         try space.historySize(ofReplica: replica)
     }
 
     /// Removes the history of a replica.
     /// - Returns: its approximate size, in bytes of the database.
-    public func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
+    package func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
         try commit()
         let removed = try space.clearHistory(ofReplica: replica)
         forget([replica: removed])
@@ -31,13 +31,13 @@ extension UserDatabase {
     }
 
     /// Removes the history of all stores.
-    public func clearHistory() throws(EngineError) {
+    package func clearHistory() throws(EngineError) {
         for replica in try replicas() { _ = try clearHistory(ofReplica: replica) }
     }
 
     /// Removes the oldest history of all stores until the database has at most a size, in bytes.
     /// - Returns: the size afterwards, which is larger if there is too little history.
-    public func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
+    package func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
         try commit()
         var size = try space.size()
         while size > target, try removeOldestHistory(bytes: size - target) { size = try space.size() }

@@ -4,17 +4,17 @@ internal import GRDBSQLite
 internal import Glibc
 
 /// The file of a user's database.
-public enum DatabaseFile {
+package enum DatabaseFile {
     /// The file's name in the user's directory. SQLite keeps two more files beside it.
     static let name = "stores.sqlite"
 
     /// Returns whether a file in a user's directory is the database, or belongs to it while it is open.
-    public static func includes(_ file: String) -> Bool { [name, name + "-wal", name + "-shm"].contains(file) }
+    package static func includes(_ file: String) -> Bool { [name, name + "-wal", name + "-shm"].contains(file) }
 
     /// Copies the database in one directory to another, as it is at one moment, even while it is in use.
     ///
     /// If the directory has no database, nothing is copied. Damage is copied as it is.
-    public static func copy(from directory: String, to other: String) throws(EngineError) {
+    package static func copy(from directory: String, to other: String) throws(EngineError) {
         let path = directory + "/" + name
         guard access(path, F_OK) == 0 else { return }
         do {

@@ -10,7 +10,7 @@ internal import GRDB
 internal import PropertyList
 
 /// The size of a database, and its history, which gives way to values.
-public struct DatabaseSpace {
+package struct DatabaseSpace {
     private let connection: Connection
     /// An upper bound of the bytes of all stores' history; `nil` until they are counted.
     private var historyBound: Int?
@@ -24,7 +24,7 @@ public struct DatabaseSpace {
     // MARK: The file
 
     /// Returns the bytes of the database that are in use. The log beside it doesn't count: it has a bound of its own.
-    public func size() throws(EngineError) -> Int {
+    package func size() throws(EngineError) -> Int {
         try connection.read { db in
             func number(_ pragma: String) throws -> Int { try Int.fetchOne(db, sql: "PRAGMA \(pragma)") ?? 0 }
             return try (number("page_count") - number("freelist_count")) * number("page_size")
@@ -35,7 +35,7 @@ public struct DatabaseSpace {
     /// left to remove.
     ///
     /// A file that is already larger stays as it is.
-    public mutating func bound(fileSize bytes: Int) throws(EngineError) {
+    package mutating func bound(fileSize bytes: Int) throws(EngineError) {
         try connection.read { db in
             let pageSize = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
             _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(max(1, bytes / pageSize))")
@@ -50,7 +50,7 @@ public struct DatabaseSpace {
     }
 
     /// Returns whether the history may have so many bytes.
-    public func mayFree(_ bytes: Int) -> Bool { historyBound.map { $0 >= bytes } ?? true }
+    package func mayFree(_ bytes: Int) -> Bool { historyBound.map { $0 >= bytes } ?? true }
 
     /// The least number of bytes of history to remove at once.
     static var leastRoom: Int { 256 << 10 }

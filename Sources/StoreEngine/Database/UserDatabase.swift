@@ -4,19 +4,19 @@
 
 internal import Foundation
 internal import GRDB
-public import PropertyList
-public import Replication
+package import PropertyList
+package import Replication
 
 /// One user's stores and accounts on this device.
-public final class UserDatabase {
+package final class UserDatabase {
     /// The directory of the database.
-    public let directory: String
+    package let directory: String
     /// Time and randomness.
-    public let environment: Environment
+    package let environment: Environment
     /// The limits of an app's store.
-    public let limits: Limits
+    package let limits: Limits
     /// The limits of a defaults domain's layer.
-    public let layerLimits: Limits
+    package let layerLimits: Limits
 
     private let connection: Connection
     let maintenance: Maintenance
@@ -24,27 +24,27 @@ public final class UserDatabase {
     private var staging = WriteBatch()
 
     /// The origins under which this device writes and has written.
-    public var origins: Origins
+    package var origins: Origins
     /// The size of the database, and its history.
-    public var space: DatabaseSpace
+    package var space: DatabaseSpace
     private var nextStoreID: Int64
     private(set) var replicaIDs: ReplicaIDs
     /// The generation of a store that was never written to. A store that is made anew never gets a lower one.
     var generationBase: UInt64
 
     /// The account whose values are shown and written.
-    public internal(set) var account: Account
+    package internal(set) var account: Account
     /// The previous account, whose values are shown until those of the current one have arrived.
     var previous: Account?
     /// When garbage was last collected, in microseconds since 1970; 0 if never.
-    public internal(set) var lastGarbageCollection: UInt64
+    package internal(set) var lastGarbageCollection: UInt64
     /// How far this device has watched its clock advance, in microseconds since 1970; 0 before the first garbage
     /// collection. Each garbage collection advances it by a day at most, so that it doesn't follow a clock that jumps.
     var watchedTime: UInt64
     /// Counts the events that make a download under way useless, so that it has to begin again.
-    public internal(set) var downloadEpoch = 0
+    package internal(set) var downloadEpoch = 0
     /// Whether what was lost with a damaged database has yet to come back from the remote.
-    public internal(set) var isAwaitingRemote: Bool
+    package internal(set) var isAwaitingRemote: Bool
 
     /// Opens the database in a directory, or creates it.
     /// - Parameters:
@@ -52,7 +52,7 @@ public final class UserDatabase {
     ///   - runtimeDirectory: a directory that does not outlive the running system, for ``OriginRecord``.
     /// - Throws: `EngineError.corrupt` if the database has to be set aside (see ``setAside(in:at:)``), `.newer`,
     ///   `.diskFull`, `.storage`.
-    public init(
+    package init(
         in directory: String, runtimeDirectory: String?, limits: Limits = .standard, layerLimits: Limits = .domain,
         environment: Environment
     ) throws(EngineError) {
@@ -100,29 +100,29 @@ public final class UserDatabase {
     }
 
     /// Moves what is left in the log to the database file, and closes it. Later calls fail.
-    public func close() {
+    package func close() {
         origins.leaveEndWord()
         connection.close()
     }
 
     /// Frees memory that only makes the next use faster.
-    public func releaseMemory() { connection.releaseMemory() }
+    package func releaseMemory() { connection.releaseMemory() }
 
     /// Closes a damaged database, as ``close()`` does but without writing to it. Later calls fail with
     /// `EngineError.corrupt`.
-    public func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
+    package func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
 
     /// Whether ``abandon(_:)`` has closed the database.
-    public var isAbandoned: Bool { connection.isDamaged }
+    package var isAbandoned: Bool { connection.isDamaged }
 
     /// Whether the open file is still the one in the directory.
-    public var isInPlace: Bool { connection.isInPlace }
+    package var isInPlace: Bool { connection.isInPlace }
 
     // MARK: Stores
 
     /// Returns the store with an identifier, and loads it if necessary. It stays loaded as long as it is referenced.
     /// - Parameter localKeys: the keys that the app's manifest keeps on the device.
-    public func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
+    package func store(_ identifier: String, localKeys: LocalKeys = .none) throws(EngineError) -> Store {
         if let store = loadedStore(identifier) { return store }
         let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
         stores.add(store)
@@ -130,13 +130,13 @@ public final class UserDatabase {
     }
 
     /// Returns the store with an identifier; `nil` if it isn't loaded.
-    public func loadedStore(_ identifier: String) -> Store? { stores[identifier] }
+    package func loadedStore(_ identifier: String) -> Store? { stores[identifier] }
 
     /// The loaded stores, in no order.
-    public var loadedStores: [Store] { stores.all }
+    package var loadedStores: [Store] { stores.all }
 
     /// Returns the identifiers of the stores that have entries or history, sorted.
-    public func storeIdentifiers() throws(EngineError) -> [String] {
+    package func storeIdentifiers() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
                 db.cachedStatement(
@@ -149,7 +149,7 @@ public final class UserDatabase {
     }
 
     /// Returns the identifiers of the stores that have a value, shown or not, sorted.
-    public func storesWithValues() throws(EngineError) -> [String] {
+    package func storesWithValues() throws(EngineError) -> [String] {
         try read { db in
             try String.fetchAll(
                 db.cachedStatement(
@@ -200,11 +200,11 @@ public final class UserDatabase {
     // MARK: Committing
 
     /// Whether writes wait for ``commit()``.
-    public var hasStagedChanges: Bool { !staging.isEmpty }
+    package var hasStagedChanges: Bool { !staging.isEmpty }
 
     /// Writes everything that is staged in one transaction.
     /// - Throws: the reason, if it could not be written; then everything staged has been reverted.
-    public func commit() throws(EngineError) {
+    package func commit() throws(EngineError) {
         staging.addHiddenCounts()
         let batch = staging
         staging = WriteBatch()
@@ -279,7 +279,7 @@ public final class UserDatabase {
     /// Returns when everything that was committed before the call is on the disk.
     ///
     /// The work runs on a thread of its own, and concurrent calls share one wait.
-    public func synchronize() async throws(EngineError) {
+    package func synchronize() async throws(EngineError) {
         try connection.check()
         try await maintenance.synchronize()
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
-public import Replication
+package import Replication
 
 /// The origins under which this device writes and has written.
-public struct Origins {
+package struct Origins {
     /// The origin under which this device writes.
-    public private(set) var current: Origin
+    package private(set) var current: Origin
     /// How often a publication under ``current`` has begun.
-    public private(set) var publicationCount: UInt64
+    package private(set) var publicationCount: UInt64
     /// Whether the current origin has a row in the database. It gets one with the first write under it.
     private(set) var isStored: Bool
 
@@ -96,7 +96,7 @@ public struct Origins {
     }
 
     /// Returns the origins under which this device wrote before, oldest first.
-    public func former() throws(EngineError) -> [Origin] {
+    package func former() throws(EngineError) -> [Origin] {
         try connection.read { db in
             try Int64.fetchAll(db.cachedStatement(sql: "SELECT bits FROM origin ORDER BY position"))
                 .map { Origin(bits: UInt64(bitPattern: $0)) }
@@ -107,7 +107,7 @@ public struct Origins {
     // MARK: Publishing
 
     /// Returns how often a publication has begun under each origin of this device.
-    public func publicationCounts() throws(EngineError) -> [Origin: UInt64] {
+    package func publicationCounts() throws(EngineError) -> [Origin: UInt64] {
         try connection.read { db in
             let rows = try Row.fetchAll(db.cachedStatement(sql: "SELECT bits, publications FROM origin"))
             return try Dictionary(
@@ -120,7 +120,7 @@ public struct Origins {
 
     /// Counts an upload that is about to begin, so that what it leaves in the remote is known as this device's, and not
     /// a clone's, once the device has another origin. Call ``UserDatabase/synchronize()`` before the upload.
-    public mutating func willPublish() throws(EngineError) {
+    package mutating func willPublish() throws(EngineError) {
         guard Rule.recordFirst.isOn else { return }
         let (origin, count) = (current, publicationCount + 1)
         try connection.write { db in
@@ -137,7 +137,7 @@ public struct Origins {
 
 extension UserDatabase {
     /// The origin under which this device writes.
-    public var origin: Origin { origins.current }
+    package var origin: Origin { origins.current }
 
     /// Continues under a new origin, because another device writes under the present one too.
     ///
@@ -145,12 +145,12 @@ extension UserDatabase {
     /// dots under the new origin. The version vectors here no longer contain the old one, so that the other device's
     /// writes are new to this device, and don't seem removed. Values stay as they are, and all of them are uploaded
     /// again.
-    public func leaveOrigin() throws(EngineError) { try leave([origin]) }
+    package func leaveOrigin() throws(EngineError) { try leave([origin]) }
 
     /// Continues under a new origin, as ``leaveOrigin()`` does, if one of these origins, under which another device
     /// writes, is or was this device's.
     /// - Returns: whether one is or was.
-    public func leaveOrigins(among shared: Set<Origin>) throws(EngineError) -> Bool {
+    package func leaveOrigins(among shared: Set<Origin>) throws(EngineError) -> Bool {
         if shared.isEmpty { return false }
         let left = shared.intersection(try origins.former() + [origin])
         if left.isEmpty { return false }

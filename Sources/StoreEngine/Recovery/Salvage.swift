@@ -14,17 +14,17 @@
 internal import Foundation
 internal import GRDB
 internal import Glibc
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 /// The result of setting a damaged database aside.
-public struct SalvageReport: Equatable, Sendable {
+package struct SalvageReport: Equatable, Sendable {
     /// The damaged database's new file name, in the same directory; `nil` if the file was gone.
-    public let fileName: String?
+    package let fileName: String?
     /// The number of values that were read and are in the new database.
-    public let salvagedValues: Int
+    package let salvagedValues: Int
     /// The identifier of the account whose values are to come back from its remote; `nil` if none is known.
-    public let account: String?
+    package let account: String?
 }
 
 extension UserDatabase {
@@ -38,7 +38,7 @@ extension UserDatabase {
     ///     database that is too damaged to tell.
     ///   - limits: the limits of a value.
     ///   - random: returns 64 random bits.
-    public static func setAside(
+    package static func setAside(
         in directory: String, at time: UInt64, account: String? = nil, limits: Limits = .standard,
         random: () -> UInt64 = { .random(in: .min ... .max) }
     ) throws(EngineError) -> SalvageReport {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 
 /// The keys of a store that never leave the device, as the app's manifest names them.
-public struct LocalKeys: Equatable, Sendable {
+package struct LocalKeys: Equatable, Sendable {
     private let keys: Set<Text>
     private let prefixes: [[UInt8]]
 
     /// No key is local.
-    public static let none = LocalKeys([])
+    package static let none = LocalKeys([])
 
     /// Makes local keys from keys, and from prefixes of keys that end in `*`.
-    public init(_ patterns: [String]) {
+    package init(_ patterns: [String]) {
         keys = Set(patterns.filter { !$0.hasSuffix("*") }.map { Text($0) })
         prefixes = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
     }
 
     /// Whether no key is local.
-    public var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
+    package var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
 
     /// Returns whether the key stays on the device.
-    public func contains(_ key: Key) -> Bool {
+    package func contains(_ key: Key) -> Bool {
         if isEmpty { return false }
         return keys.contains(key.text) || prefixes.contains { key.string.utf8.starts(with: $0) }
     }

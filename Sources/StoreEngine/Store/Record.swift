@@ -4,7 +4,7 @@ internal import PropertyList
 internal import Replication
 
 /// How a change came into a replica.
-public enum Cause: Int64, Sendable {
+package enum Cause: Int64, Sendable {
     /// A write on this device.
     case written = 0
     /// Another device's change, joined.
@@ -95,11 +95,11 @@ extension Record.Content {
 }
 
 /// What a store holds, as counted against its limits.
-public struct Usage: Equatable, Sendable {
+package struct Usage: Equatable, Sendable {
     /// The number of keys with a visible value.
-    public var keys = 0
+    package var keys = 0
     /// The sum of these values' sizes.
-    public var bytes = 0
+    package var bytes = 0
     /// The number of entries that break the rules for keys or values. They are not shown, and don't count.
     var hidden = 0
 

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
-public import PropertyList
-public import Replication
+package import PropertyList
+package import Replication
 
 /// What a remote change did to a store's visible values.
-public struct VisibleChange: Equatable, Sendable {
+package struct VisibleChange: Equatable, Sendable {
     /// The keys whose visible value has changed, sorted.
-    public var keys: [Key]
+    package var keys: [Key]
     /// The origins of the entries that these keys now have. Keys that were dropped have none.
-    public var origins: Set<Origin>
+    package var origins: Set<Origin>
 }
 
 extension Store {
     /// Whether the store is synced: an app's store that takes part in the account's sync and was not forgotten.
-    public var isReplicated: Bool { isSynchronized && !isForgotten && !isLayer }
+    package var isReplicated: Bool { isSynchronized && !isForgotten && !isLayer }
 }
 
 extension Store: Joinable {
     /// The dots that the shared state has taken in.
-    public var vector: VersionVector { shared.vector }
+    package var vector: VersionVector { shared.vector }
 
     /// The keys that have an entry in the shared state, including tombstones and hidden entries.
-    public var keys: [Key] {
+    package var keys: [Key] {
         shared.records.filter { !$0.value.isDropped }.map(\.key)
     }
 
     /// The entry under a key, without its value.
-    public func version(of key: Key) -> EntryVersion? {
+    package func version(of key: Key) -> EntryVersion? {
         guard let record = shared.records[key], !record.isDropped else { return nil }
         return EntryVersion(stamp: record.stamp, n: record.n)
     }
 
     /// The entry under a key.
-    public func entry(for key: Key) -> Entry? { shared.records[key]?.entry }
+    package func entry(for key: Key) -> Entry? { shared.records[key]?.entry }
 
     /// Whether this device wrote the entry under a key before the account's values arrived.
-    public func isProvisionalHere(_ key: Key) -> Bool {
+    package func isProvisionalHere(_ key: Key) -> Bool {
         guard let record = shared.records[key] else { return false }
         return record.stamp.isProvisional && record.cause.isOwn && !record.isDropped
     }
@@ -46,7 +46,7 @@ extension Store {
     /// Stages what a join decided, to be committed with ``UserDatabase/commit()``.
     /// - Parameter cause: `.joined`, or `.downloaded` for the account's first complete download, after which writes are
     ///   ordinary and the previous account's values are no longer shown.
-    public func stage(_ plan: JoinPlan, cause: Cause) -> VisibleChange {
+    package func stage(_ plan: JoinPlan, cause: Cause) -> VisibleChange {
         let contents = plan.taken.map { key, entry in
             (key, entry, Record.Content(encoded: entry.value, key: key, limits: limits))
         }
@@ -107,7 +107,7 @@ extension Store {
     }
 
     /// Records in the database that the account's values have not arrived, so that this is known after a restart too.
-    public func noteWaiting() throws(EngineError) {
+    package func noteWaiting() throws(EngineError) {
         if shared.isStored { return }
         database.willStage(self)
         database.enqueue(replica: shared, in: self) { _ in }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 internal import Replication
 
 extension Store {
@@ -14,7 +14,7 @@ extension Store {
     /// - Returns: the keys whose visible value has changed.
     /// - Throws: `EngineError.key`, `.value`, `.quota` or `.conflict`; then nothing has been staged.
     @discardableResult
-    public func stage(
+    package func stage(
         setting values: [(Key, Value)], removing removed: [Key], ifGeneration expected: UInt64? = nil
     ) throws(EngineError) -> [Key] {
         if let expected, expected != generation { throw .conflict(generation: generation) }

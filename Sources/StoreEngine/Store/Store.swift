@@ -9,28 +9,28 @@
 // Not Sendable: a store, its database and their owner share one isolation.
 
 internal import GRDB
-public import PropertyList
-public import Replication
+package import PropertyList
+package import Replication
 
 /// One app's key-value store.
-public final class Store {
+package final class Store {
     /// The identifier that the app's manifest declares.
-    public let identifier: String
+    package let identifier: String
     let database: UserDatabase
     /// The limits of what the store may hold.
-    public let limits: Limits
+    package let limits: Limits
     /// Keys that never leave the device.
-    public private(set) var localKeys: LocalKeys
+    package private(set) var localKeys: LocalKeys
 
     var id: Int64
     /// Whether the store has a row in the database.
-    public internal(set) var isStored: Bool
+    package internal(set) var isStored: Bool
     /// Whether the user has removed the store from this device, and no app has opened it since.
-    public internal(set) var isForgotten: Bool
+    package internal(set) var isForgotten: Bool
     /// Whether the store takes part in the account's sync. Otherwise it stays as it is on this device.
-    public internal(set) var isSynchronized: Bool
+    package internal(set) var isSynchronized: Bool
     /// Grows by one with each writing call, and each remote change, that alters visible values.
-    public internal(set) var generation: UInt64
+    package internal(set) var generation: UInt64
     /// The generation since which every visible change is known.
     var knownFrom: UInt64
 
@@ -71,14 +71,14 @@ public final class Store {
     // MARK: Reading
 
     /// Returns the value under a key; `nil` if the key has no visible value.
-    public func value(for key: Key) -> Value? {
+    package func value(for key: Key) -> Value? {
         if localKeys.contains(key) { return overlay.records[key]?.value }
         if let record = shared.records[key] { return record.value }
         return previous?.records[key]?.value
     }
 
     /// Calls `body` with each visible key and value, in no order.
-    public func forEachValue(_ body: (Key, Value) throws -> Void) rethrows {
+    package func forEachValue(_ body: (Key, Value) throws -> Void) rethrows {
         for (key, record) in shared.records {
             if let value = record.value, !localKeys.contains(key) { try body(key, value) }
         }
@@ -91,20 +91,20 @@ public final class Store {
     }
 
     /// The visible keys and values.
-    public var values: [Key: Value] {
+    package var values: [Key: Value] {
         var values: [Key: Value] = [:]
         forEachValue { values[$0] = $1 }
         return values
     }
 
     /// Returns whether `changes(since:)` can tell exactly what changed since a generation.
-    public func knowsChanges(since generation: UInt64) -> Bool {
+    package func knowsChanges(since generation: UInt64) -> Bool {
         generation != 0 && generation >= knownFrom && generation <= self.generation
     }
 
     /// Returns the keys whose visible value changed after a generation that is known, with their values; `nil` for a
     /// key that no longer has one.
-    public func changes(since generation: UInt64) -> [Key: Value?] {
+    package func changes(since generation: UInt64) -> [Key: Value?] {
         var changes: [Key: Value?] = [:]
         for (key, record) in shared.records where record.generation > generation && !localKeys.contains(key) {
             changes[key] = .some(record.value)
@@ -116,16 +116,16 @@ public final class Store {
     }
 
     /// What counts against the limits: the shared state without device-local keys. For a layer, its own values.
-    public var usage: Usage { isLayer ? overlay.usage : shared.usage }
+    package var usage: Usage { isLayer ? overlay.usage : shared.usage }
 
     /// The number of keys with a pending change.
-    public var pendingChanges: Int { shared.pendingKeys }
+    package var pendingChanges: Int { shared.pendingKeys }
 
     /// Whether the account's values have arrived; false without an account.
-    public var isDownloaded: Bool { shared.isDownloaded && database.account.id != Account.none }
+    package var isDownloaded: Bool { shared.isDownloaded && database.account.id != Account.none }
 
     /// Makes a copy of the shared state that another thread may use, without copying the values.
-    public func snapshot() -> StoreSnapshot {
+    package func snapshot() -> StoreSnapshot {
         let (records, vector) = (shared.records, shared.vector)
         return StoreSnapshot(identifier: identifier, sequence: shared.sequence) {
             StoreState(entries: records.compactMapValues(\.entry), vector: vector)
@@ -139,7 +139,7 @@ public final class Store {
     /// Values of keys that are no longer local move into the shared state: see ``releaseLocalValues()``. So call this
     /// only for what a manifest says, and not when a manifest is missing.
     /// - Returns: the keys whose visible value has changed.
-    public func replaceLocalKeys(_ localKeys: LocalKeys) throws(EngineError) -> [Key] {
+    package func replaceLocalKeys(_ localKeys: LocalKeys) throws(EngineError) -> [Key] {
         if localKeys == self.localKeys { return [] }
         let former = self.localKeys
         let before = values
@@ -155,7 +155,7 @@ public final class Store {
     /// They are ordinary writes there. If the shared state already has an entry, that entry stays, and the local value
     /// becomes part of the key's history.
     /// - Returns: the keys whose visible value has changed.
-    public func releaseLocalValues() throws(EngineError) -> [Key] {
+    package func releaseLocalValues() throws(EngineError) -> [Key] {
         if overlay.records.allSatisfy({ $0.value.value == nil || localKeys.contains($0.key) }) { return [] }
         return try renewView(since: values)
     }
@@ -185,13 +185,13 @@ extension Store {
     private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20, origins: 65536)
 
     /// Whether the previous account's values are shown, because those of the current one have not arrived.
-    public var hasPreviousValues: Bool { previous != nil }
+    package var hasPreviousValues: Bool { previous != nil }
 
     /// Whether joins made the store exceed its limits. It may shrink then, but not grow.
-    public var isOverQuota: Bool { usage.keys > limits.keys || usage.bytes > limits.totalBytes }
+    package var isOverQuota: Bool { usage.keys > limits.keys || usage.bytes > limits.totalBytes }
 
     /// The keys that don't fit when values are added up by stamp, oldest first. Sorted, and the same on every device.
-    public var overflow: [Key] {
+    package var overflow: [Key] {
         var sum = Usage()
         let values = shared.records.filter { $0.value.value != nil }
         let oldestFirst = values.sorted {
@@ -204,7 +204,7 @@ extension Store {
     }
 
     /// Returns whether the state that a plan leads to is within the largest size of a store.
-    public func canHold(_ plan: JoinPlan) -> Bool {
+    package func canHold(_ plan: JoinPlan) -> Bool {
         if plan.vector.dots.count > max(Self.largestState.origins, vector.dots.count) { return false }
         if plan.taken.isEmpty { return true }
         let kept = shared.records.filter { plan.taken[$0.key] == nil && !$0.value.isDropped }

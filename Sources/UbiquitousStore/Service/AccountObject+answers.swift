@@ -6,11 +6,11 @@ internal import StoreBus
 
 /// The options of `SignIn` and `CheckBackend`; `nil` options are not sent.
 package struct SignInOptions: Sendable {
-    /// Credentials.
+    /// The user name at the server.
     package var user: String?
-    /// Credentials.
+    /// The password at the server.
     package var password: String?
-    /// Credentials.
+    /// The bearer token, in place of a user name and password.
     package var token: String?
     /// Certificates to trust for this server, in PEM.
     package var certificateAuthority: [UInt8]?
@@ -20,13 +20,13 @@ package struct SignInOptions: Sendable {
     package var createsAccount: Bool?
     /// Whether to copy the present values into a new, empty account.
     package var bringsValues: Bool?
-    /// Whether the signed-in account keeps the options that are not given.
+    /// Whether options that are not given keep the signed-in account's values.
     package var renews: Bool?
     /// Whether a new account is encrypted.
     package var encrypts: Bool?
-    /// The words that open an encrypted account.
+    /// The twelve words of an encrypted account.
     package var recoveryPhrase: String?
-    /// Whether keys of others in the place don't count.
+    /// Whether this device ignores other keys in the remote; with ``recoveryPhrase``.
     package var rejectsOthers: Bool?
 
     /// No options.
@@ -60,17 +60,17 @@ package struct BackendStep: Sendable, Equatable {
     package let step: String
     /// Whether it succeeded.
     package let isPassed: Bool
-    /// What was found.
+    /// What was found, as a sentence for users.
     package let detail: String
 }
 
-/// What a user's database takes, in bytes.
+/// The size of a user's database, in bytes.
 package struct DatabaseUsage: Sendable, Equatable {
-    /// All of it.
+    /// The size of the database.
     package let bytes: Int
-    /// What it may take before writes are refused.
+    /// The size at which writes are refused.
     package let limit: Int
-    /// About what earlier values take of it; they give way by themselves before a write is refused.
+    /// About how many of the bytes are earlier values. The service drops them before it refuses a write.
     package let historyBytes: Int
 }
 
@@ -80,11 +80,11 @@ package struct DeviceDescription: Sendable, Equatable {
     package let identifier: String
     /// Its name.
     package let name: String
-    /// Microseconds since 1970-01-01T00:00:00Z; 0 is never.
+    /// When it last uploaded something, in microseconds since 1970-01-01T00:00:00Z; 0 if never.
     package let lastSeen: UInt64
     /// Whether it is this device.
     package let isThisOne: Bool
-    /// `encrypt` or `replace-key` while it moves the account to a new key, which only this device tells of; otherwise "".
+    /// `encrypt` or `replace-key` while this device moves the account to a new key; otherwise, and for others, "".
     package let moves: String
 }
 
@@ -112,17 +112,17 @@ package struct AccountDescription: Sendable, Equatable {
     package let lastPush: UInt64
     /// The current error of sync, with the code of its name; `nil` if there is none.
     package let lastError: UbiquitousStoreError?
-    /// When sync is retried.
+    /// When the service will retry after an error; 0 if there is none.
     package let nextAttempt: UInt64
-    /// When the next sync cycle is due.
+    /// When the next sync cycle is due; 0 if none is.
     package let nextSync: UInt64
-    /// Why there are fewer cycles than otherwise: `metered-network`, `power-saver`.
+    /// Why sync cycles are less frequent than usual: `metered-network`, `power-saver`.
     package let slowedBy: [String]
     /// The URL of the account that the administrator has configured; "" if there is none.
     package let defaultBackend: String
-    /// The bytes left for the user's data on this device's disk.
+    /// The bytes left for the user's data on this device's disk; `Int64.max` if an older service doesn't say.
     package let freeBytes: Int64
-    /// The databases that were damaged and set aside.
+    /// The names of the user's databases that were damaged and set aside.
     package let databasesSetAside: [String]
 
     package static func == (left: Self, right: Self) -> Bool {

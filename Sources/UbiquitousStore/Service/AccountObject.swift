@@ -15,10 +15,10 @@ package struct AccountObject: ServiceObject {
 
     // MARK: Signing in and out
 
-    /// `SignIn`: returns when the backend has been verified; the download follows.
+    /// `SignIn`: returns when the service has verified the remote; the download follows.
     ///
     /// - Parameters:
-    ///   - url: where the account lives, without secrets.
+    ///   - url: the remote's URL, without secrets.
     ///   - timeout: how long a slow remote may take.
     /// - Returns: the account's identifier.
     package func signIn(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> String {
@@ -29,8 +29,8 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `SignOut`.
-    /// - Parameter keepsLastKey: fails if nobody has confirmed the recovery phrase of the encrypted account.
+    /// `SignOut`: leaves the account.
+    /// - Parameter keepsLastKey: whether to fail if nobody has confirmed the encrypted account's recovery phrase.
     package func signOut(keepingValues: Bool = true, keepingLastKey keepsLastKey: Bool = false) async throws {
         try await call("SignOut") { message in
             try message.appendDictionary {
@@ -40,14 +40,14 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `SignOut` of nobody: ends the call of this user that waits for a remote to sign in, check, unlock or resolve.
+    /// `SignOut` with `only-attempt`: only ends this user's `SignIn`, `CheckBackend`, `Unlock` or `Resolve` under way.
     package func endAttempt() async throws {
         try await call("SignOut") { message in
             try message.appendDictionary { try message.append(entry: "only-attempt", .boolean(true)) }
         }
     }
 
-    /// `CheckBackend`: tests a backend step by step.
+    /// `CheckBackend`: tests a remote step by step.
     package func check(_ url: String, _ options: SignInOptions, timeout: Duration) async throws -> [BackendStep] {
         try await call("CheckBackend", timeout: timeout) {
             try options.write(url, to: $0)
@@ -60,8 +60,8 @@ package struct AccountObject: ServiceObject {
 
     // MARK: Encryption
 
-    /// `GetRecoveryPhrase`.
-    /// - Parameter marksShown: the person has seen it.
+    /// `GetRecoveryPhrase`: returns the twelve words of the encrypted account.
+    /// - Parameter marksShown: whether the user has seen the phrase.
     package func recoveryPhrase(marksShown: Bool) async throws -> String {
         try await call("GetRecoveryPhrase") {
             try $0.append((marksShown ? 1 : 0) as UInt64)
@@ -70,14 +70,14 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `Encrypt`: moves an account in plain to a key.
-    /// - Parameter passesOver: the account moves without what can't be read in it.
+    /// `Encrypt`: moves an unencrypted account to a key.
+    /// - Parameter passesOver: whether to leave behind data in the account that can't be read.
     package func encrypt(passingOverUnread passesOver: Bool = false, timeout: Duration) async throws {
         try await move("Encrypt", passesOver, timeout)
     }
 
     /// `ReplaceKey`: moves an encrypted account to another key.
-    /// - Parameter passesOver: the account moves without what can't be read in it.
+    /// - Parameter passesOver: whether to leave behind data in the account that can't be read.
     package func replaceKey(passingOverUnread passesOver: Bool = false, timeout: Duration) async throws {
         try await move("ReplaceKey", passesOver, timeout)
     }
@@ -90,7 +90,7 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `Unlock`: ends the pause for KeyNeeded.
+    /// `Unlock`: gives this device the key, and so ends the pause for KeyNeeded.
     package func unlock(_ phrase: String, timeout: Duration) async throws {
         try await call("Unlock", timeout: timeout) {
             $0.markSensitive()
@@ -110,7 +110,7 @@ package struct AccountObject: ServiceObject {
         try await call("Resolve", timeout: timeout) { try $0.append(side.rawValue) }
     }
 
-    /// `SetPaused`.
+    /// `SetPaused`: pauses sync, or resumes it.
     package func setPaused(_ isPaused: Bool) async throws {
         try await call("SetPaused") { try $0.append(isPaused) }
     }
@@ -133,7 +133,7 @@ package struct AccountObject: ServiceObject {
 
     // MARK: Room
 
-    /// `GetUsage`.
+    /// `GetUsage`: returns the size of the user's database.
     package func usage() async throws -> DatabaseUsage {
         try await call("GetUsage") { _ in
         } decode: {
@@ -145,7 +145,7 @@ package struct AccountObject: ServiceObject {
     }
 
     /// `TrimHistory`: removes the earlier values of all stores.
-    /// - Returns: what they took, in bytes, about.
+    /// - Returns: about how many bytes this freed.
     package func trimHistory() async throws -> Int {
         try await call("TrimHistory") {
             try $0.append(0 as UInt64)
@@ -156,7 +156,7 @@ package struct AccountObject: ServiceObject {
 
     // MARK: Devices
 
-    /// `ListDevices`.
+    /// `ListDevices`: returns the account's devices, or only this one when signed out.
     package func devices() async throws -> [DeviceDescription] {
         try await call("ListDevices") { _ in
         } decode: {
@@ -169,7 +169,7 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `RenameDevice`.
+    /// `RenameDevice`: changes the name that users see for a device.
     package func renameDevice(_ identifier: String, _ name: String) async throws {
         try await call("RenameDevice") {
             try $0.append(identifier)
@@ -177,14 +177,14 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `ForgetDevice`.
+    /// `ForgetDevice`: removes a device from the account's list.
     package func forgetDevice(_ identifier: String) async throws {
         try await call("ForgetDevice") { try $0.append(identifier) }
     }
 
     // MARK: Following
 
-    /// The properties.
+    /// Reads the properties.
     package func properties() async throws -> AccountDescription {
         AccountDescription(try await allProperties())
     }
@@ -197,12 +197,12 @@ package struct AccountObject: ServiceObject {
         }
     }
 
-    /// `Subscribe`.
+    /// `Subscribe`: makes the service signal changes of the account's state to this connection.
     package func subscribe() async throws {
         try await call("Subscribe") { try $0.append(0 as UInt64) }
     }
 
-    /// `Unsubscribe`.
+    /// `Unsubscribe`: ends the subscription.
     package func unsubscribe() async throws {
         try await call("Unsubscribe")
     }

@@ -7,15 +7,15 @@ internal import StoreBus
 @BusActor
 package struct AdministrationObject: ServiceObject {
     package static let interface = BusNames.administrationInterface
-    /// The way to it.
+    /// The connection to the service.
     package let connection: ServiceConnection
-    /// Where it is.
+    /// The object's path.
     package let path = BusNames.managerPath
 
-    /// The object of a connection's service.
+    /// Makes the object of a connection's service.
     package init(_ connection: ServiceConnection) { self.connection = connection }
 
-    /// `ListData`: that which is in use, and that which was set aside.
+    /// `ListData`: lists the data of all users, in use and set aside.
     package func data() async throws -> [UserDataDescription] {
         try await call("ListData") {
             try $0.append(0 as UInt64)
@@ -30,7 +30,7 @@ package struct AdministrationObject: ServiceObject {
         }
     }
 
-    /// `BackUp`: copies all of it.
+    /// `BackUp`: copies the data of all users.
     /// - Returns: the directory of the copy.
     package func backUp(timeout: Duration) async throws -> String {
         try await call("BackUp", timeout: timeout) {
@@ -40,8 +40,8 @@ package struct AdministrationObject: ServiceObject {
         }
     }
 
-    /// `Adopt`: makes data that was set aside that of a user.
-    /// - Parameter replacing: also if that user has data.
+    /// `Adopt`: gives data that was set aside to a user.
+    /// - Parameter replacing: also if that user has values or an account already, which are then set aside.
     package func adopt(_ name: String, by uid: UInt32, replacing: Bool) async throws {
         try await call("Adopt") {
             try $0.append(name)
@@ -50,8 +50,8 @@ package struct AdministrationObject: ServiceObject {
         }
     }
 
-    /// `Delete`: removes data, or a copy.
-    /// - Parameter forced: also if it is that of a user of this machine.
+    /// `Delete`: removes data, or a copy that `BackUp` made.
+    /// - Parameter forced: also if it belongs to a user of this machine.
     package func delete(_ name: String, forced: Bool = false) async throws {
         try await call("Delete") {
             try $0.append(name)
@@ -59,24 +59,24 @@ package struct AdministrationObject: ServiceObject {
         }
     }
 
-    /// `StateDirectory`.
+    /// Reads `StateDirectory`, the directory of the service's data.
     package func stateDirectory() async throws -> String { try await allProperties().string("StateDirectory") }
 }
 
-/// A user's data, as `ListData` has it.
+/// A user's data, as `ListData` describes it.
 package struct UserDataDescription: Sendable, Equatable {
-    /// What `Adopt` and `Delete` call it.
+    /// The name that `Adopt` and `Delete` take.
     package let name: String
-    /// Whose it is, or was.
+    /// The number of the user whose data it is or was.
     package let uid: UInt32
-    /// The name that its user had; "": nobody knows.
+    /// The user's name; "" if unknown.
     package let user: String
     /// Whether it is set aside.
     package let isSetAside: Bool
-    /// Whether that is because a backup was restored.
+    /// Whether it was set aside because a backup was restored.
     package let isCopy: Bool
-    /// When it was, in microseconds since 1970; 0: nobody knows.
+    /// When it was set aside, in microseconds since 1970; 0 if unknown.
     package let time: UInt64
-    /// What it takes of the disk.
+    /// The space that it takes on the disk, in bytes.
     package let bytes: Int
 }

@@ -10,7 +10,7 @@ package struct ManagerObject: ServiceObject {
     package static let interface = BusNames.managerInterface
     /// The connection to the service.
     package let connection: ServiceConnection
-    /// Where it is.
+    /// The object's path.
     package let path = BusNames.managerPath
 
     /// `OpenStore`: finds a store.
@@ -31,7 +31,7 @@ package struct ManagerObject: ServiceObject {
 
     /// `ListStores`: the stores that hold something, sorted by user and identifier.
     ///
-    /// - Parameter everybody: those of every user, which only root may list.
+    /// - Parameter everybody: whether to list the stores of all users, which only root may do.
     package func stores(ofEverybody everybody: Bool = false) async throws -> [ListedStore] {
         try await call("ListStores") {
             try $0.append(everybody ? 0x1 : 0 as UInt64)
@@ -49,7 +49,7 @@ package struct ManagerObject: ServiceObject {
         }
     }
 
-    /// `ListUsers`: the numbers of the users that have data on this device; for root.
+    /// `ListUsers`: the numbers of the users that have data on this device; only for root.
     package func users() async throws -> [UInt32] {
         try await call("ListUsers") {
             try $0.append(0 as UInt64)
@@ -104,7 +104,7 @@ package struct ManagerObject: ServiceObject {
         try await call("Reload")
     }
 
-    /// The service's properties.
+    /// Reads the service's properties.
     package func properties() async throws -> ServiceDescription {
         let properties = try await allProperties()
         return ServiceDescription(
@@ -151,7 +151,7 @@ package struct CallerDescription: Sendable, Equatable {
 package struct ServiceDescription: Sendable, Equatable {
     /// The version, such as "0.1.0".
     package let version: String
-    /// Words for what it can do.
+    /// Words for what this build can do, such as the schemes of its backends.
     package let features: [String]
     /// The limits of every store.
     package let limits: Limits

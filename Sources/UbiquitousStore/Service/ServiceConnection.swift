@@ -33,7 +33,7 @@ package final class ServiceConnection {
         self.bus = bus
     }
 
-    // Any thread may let go of it last, and its match belongs to the loop's thread.
+    // Any thread may release the last reference, but the match has to be released on the loop's thread.
     isolated deinit {}
 
     /// Connects to a bus and looks up the owner of the service's name.
@@ -140,7 +140,7 @@ package final class ServiceConnection {
         }
     }
 
-    // MARK: Who the service is
+    // MARK: The owner of the service's name
 
     private static let busName = "org.freedesktop.DBus"
 

@@ -24,7 +24,7 @@ package struct Snapshot: Sendable, Equatable {
     }
 }
 
-/// `DidChangeExternally`.
+/// The signal `DidChangeExternally`.
 package struct ExternalChange: Sendable, Equatable {
     /// The reason, a number of the D-Bus interface.
     package var reason: UInt32
@@ -58,7 +58,7 @@ package struct ExternalChange: Sendable, Equatable {
     }
 }
 
-/// An earlier value of a key, as `GetHistory` has it.
+/// An earlier value of a key, from `GetHistory`.
 package struct HistoryEntry: Sendable, Equatable {
     /// The value.
     package let value: Value

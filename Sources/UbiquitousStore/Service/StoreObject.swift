@@ -61,14 +61,14 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// The properties.
+    /// Reads the properties.
     package func properties() async throws -> StoreDescription {
         StoreDescription(try await allProperties())
     }
 
     // MARK: Writing
 
-    /// `SetValue`.
+    /// `SetValue`: sets a key's value.
     ///
     /// - Returns: the generation after it.
     @discardableResult
@@ -81,7 +81,7 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// `RemoveValue`.
+    /// `RemoveValue`: removes a key.
     ///
     /// - Returns: the generation after it.
     @discardableResult
@@ -143,7 +143,7 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// `Subscribe`.
+    /// `Subscribe`: makes the service signal changes of the store to this connection.
     ///
     /// - Parameter local: also signal changes by other processes of this device.
     /// - Returns: the present generation.
@@ -156,7 +156,7 @@ package struct StoreObject: ServiceObject {
         }
     }
 
-    /// `Unsubscribe`.
+    /// `Unsubscribe`: ends the subscription.
     package func unsubscribe() async throws {
         try await call("Unsubscribe")
     }

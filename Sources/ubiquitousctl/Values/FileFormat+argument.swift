@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
-public import PropertyListFiles
+internal import ArgumentParser
+package import PropertyListFiles
 
 extension FileFormat: ExpressibleByArgument {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 
 extension Value {
     /// Makes an array of strings.
@@ -9,7 +9,7 @@ extension Value {
 
 extension Value: ExpressibleByDictionaryLiteral {
     /// Makes a dictionary from a literal, for results in JSON.
-    public init(dictionaryLiteral elements: (Text, Value)...) {
+    package init(dictionaryLiteral elements: (Text, Value)...) {
         self = .dictionary(Dictionary(elements) { $1 })
     }
 }

@@ -3,10 +3,10 @@
 import SDBus
 import UbiquitousStoreTesting
 
-/// What shows notifications, and a panel: they write down what they are asked for.
+/// A notification server and a settings panel that record what they are asked for.
 @BusActor
 final class FakeDesktop {
-    /// A notification that is shown.
+    /// A notification that was shown.
     struct Notification: Equatable {
         let number: UInt32
         let title: String
@@ -15,7 +15,7 @@ final class FakeDesktop {
 
     private(set) var notifications: [Notification] = []
     private(set) var withdrawn: [UInt32] = []
-    /// Actions of the panel, with the tokens that they came with.
+    /// Activated actions of the panel, with their activation tokens.
     private(set) var actions: [[String]] = []
     private var peer: Peer?
     private let bus: BusConnection

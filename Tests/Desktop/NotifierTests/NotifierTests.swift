@@ -6,7 +6,7 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// The built program on a private bus, with a service and something that shows notifications.
+/// The built program on a private bus, with a service and a notification server.
 @BusActor
 struct NotifierTests {
     /// A device that is signed in to a folder.
@@ -41,7 +41,7 @@ struct NotifierTests {
             return try ChildProcess([ChildProcess.built("ubiquitous-store-notifier")], environment: environment)
         }
 
-        /// Makes the service find the account gone.
+        /// Deletes the account's files, and makes the service notice.
         func loseAccount() async throws {
             for file in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
                 try FileManager.default.removeItem(atPath: folder.path + "/" + file)
@@ -65,7 +65,7 @@ struct NotifierTests {
         try await eventually("the panel is opened") { desk.desktop.actions == [["show-account", "token-1"]] }
         _ = try? await desk.client.account.syncNow()
         notifier.kill()
-        // Another one knows what its predecessor has told. It ends when the account does, having looked before.
+        // A second notifier knows what the first has shown. It ends with the account, after it has checked once.
         let next = try desk.start()
         try await eventually("it watches") {
             try await desk.bus.hasOwner("org.example.UbiquitousStore.Notifier")

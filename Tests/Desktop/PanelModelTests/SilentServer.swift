@@ -2,7 +2,7 @@
 
 import ServerTesting
 
-/// A server that takes requests and answers none.
+/// A server that accepts requests and never answers.
 struct SilentServer {
     private let server: ScriptedServer
 

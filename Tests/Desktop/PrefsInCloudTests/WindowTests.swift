@@ -7,7 +7,7 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// Windows on screens of their own, driven by keyboard and read as assistive technology reads them.
+/// Windows, each on its own screen, driven by keyboard and read as assistive technology reads them.
 @Suite(.enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
 @BusActor
 struct WindowTests {
@@ -87,7 +87,7 @@ struct WindowTests {
         try await laptop.screen.press(.space, .down, .down, .enter)
         try await laptop.turns("#8FF0A4")
         try await phone.turns("#8FF0A4")
-        // The last one, wherever the list begins.
+        // Selects the last color, wherever the list begins.
         try await phone.screen.press(.space, .down, .down, .down, .down, .enter)
         try await phone.turns("#F9F06B")
         try await laptop.turns("#F9F06B")
@@ -126,7 +126,7 @@ struct WindowTests {
         try await desk.screen.press(.space, .down, .enter)
         try await desk.turns("#F66151")
         try await desk.screen.picture("prefs-no-service")
-        // Beside the last change's text.
+        // A pixel beside the text of the last change.
         if style == .dark { #expect(try await desk.screen.color(x: 360, y: 200) == "#383838") }
         desk.window?.kill()
         try await desk.open()

@@ -9,13 +9,13 @@ import Testing
 import UbiquitousStoreTesting
 
 extension PanelWindowTests {
-    /// Dialogs that are closed, pressed twice or left by the service, by keyboard.
+    /// Dialogs that are closed, confirmed twice, or open when the service goes away, by keyboard.
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct DialogWindowTests {
         private static let certificate = "Certificate File, If the Server Has Its Own"
 
-        /// A desk that is signed in to a folder.
+        /// Starts a desk that is signed in to a folder.
         private func start(encrypts: Bool = false) async throws -> (PanelDesk, folder: TemporaryDirectory) {
             let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
             try await desk.device.start()
@@ -25,7 +25,7 @@ extension PanelWindowTests {
             return (desk, folder)
         }
 
-        /// A server that answers nothing until it is told to.
+        /// Starts a server that doesn't answer until its folder's `isSilent` is false.
         private func silentServer() throws -> (ScriptedServer, MemoryFolder, url: String) {
             let folder = MemoryFolder()
             folder.isSilent = true
@@ -112,7 +112,7 @@ extension PanelWindowTests {
             defer { withExtendedLifetime(folder) {} }
             try await desk.reach("Show Recovery Words…")
             desk.device.signal(SIGSTOP)
-            // A button that is pressed by keyboard takes a quarter of a second.
+            // A button pressed by keyboard reacts after a quarter of a second.
             for _ in 0..<10 {
                 try await desk.screen.press(.enter)
                 try await Task.sleep(for: .milliseconds(100))
@@ -172,14 +172,14 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
-        /// A dialog, what it asks, and what its answer does.
+        /// A dialog, its question, and the effect of the answer.
         private struct Question: Sendable {
             var page: String
-            /// What is pressed one after the other until it asks.
+            /// The buttons to press, in order, until the dialog opens.
             var steps: [String]
             var text: String
             var answer: String
-            /// What is shown once it has been done.
+            /// What the panel shows afterwards.
             var outcome: String
         }
 
@@ -227,7 +227,7 @@ extension PanelWindowTests {
 
         private func ask(_ question: Question, again: Bool = false, on desk: PanelDesk) async throws {
             try await desk.turn(to: question.page)
-            // A device that was opened stays open.
+            // The device's row stays expanded.
             for step in question.steps where !again || step != "phone" { try await desk.press(step) }
             try await desk.shows(question.text)
         }

@@ -8,14 +8,14 @@ import Testing
 import UbiquitousStoreTesting
 
 extension PanelWindowTests {
-    /// Encrypted accounts in the panel, by keyboard: their words are shown, typed and asked for.
+    /// Encrypted accounts in the panel, by keyboard: showing, typing and testing their words.
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct EncryptionWindowTests {
         private static let hidden = "••••••"
         private static let other = "abandon amount liar amount expire adjust cage candy arch gather drum buyer"
 
-        /// A desk with a signed-in encrypted account, and the account's words.
+        /// Starts a desk with a signed-in encrypted account, and returns it with the account's words.
         private func start(_ style: Style = .light) async throws -> (PanelDesk, String) {
             let desk = try await PanelDesk(style: style)
             try await desk.device.start()
@@ -27,7 +27,7 @@ extension PanelWindowTests {
             return (desk, phrase)
         }
 
-        /// The words are on the screen, and nowhere else.
+        /// Expects the words on the screen, and nowhere else.
         private func expectWords(_ phrase: String, on desk: PanelDesk) async throws {
             let words = phrase.split(separator: " ").map(String.init)
             try await desk.screen.waits(until: "the words are shown") { sight in words.allSatisfy(sight.shows) }
@@ -35,7 +35,7 @@ extension PanelWindowTests {
             #expect(desk.device.leakedSecrets == [])
         }
 
-        /// The words that have to be typed, in the order of their fields.
+        /// Returns the words that have to be typed, in the order of their fields.
         private func asked(of phrase: String, by desk: PanelDesk) async throws -> [String] {
             let sight = try await desk.screen.look()
             return phrase.split(separator: " ").enumerated().filter { sight.shows("Word \($0.offset + 1)") }
@@ -63,7 +63,7 @@ extension PanelWindowTests {
             try await desk.screen.press(.enter)
             try await desk.shows("is another one")
             try await desk.picture("words-test")
-            // What is wrong is selected, so that typing replaces it.
+            // The wrong words are selected, so that typing replaces them.
             for (number, word) in asked.enumerated() {
                 if number > 0 { try await desk.screen.press(.tab) }
                 try await desk.screen.type(word)

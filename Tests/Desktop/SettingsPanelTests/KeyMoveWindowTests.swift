@@ -10,7 +10,7 @@ import Testing
 import UbiquitousStoreTesting
 
 extension PanelWindowTests {
-    /// Accounts that are encrypted, or get other words, in the panel and by keyboard.
+    /// Encrypting accounts and replacing their keys in the panel, by keyboard.
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct KeyMoveWindowTests {
@@ -153,7 +153,7 @@ extension PanelWindowTests {
             try await desk.screen.press(.enter)
         }
 
-        /// Waits until a question has the keyboard, and the button that asks it no more.
+        /// Waits until a question has the keyboard focus, and no longer the button that opened it.
         private func question(_ text: String, of button: String, on desk: PanelDesk) async throws {
             try await desk.screen.waits(until: "“\(text)” has the keyboard") {
                 $0.has(text) && $0.focus?.isOn(button) == false

@@ -9,7 +9,7 @@ import Testing
 import UbiquitousStoreTesting
 
 extension PanelWindowTests {
-    /// What people, other devices and servers may come up with, in real windows.
+    /// Unusual input from users, other devices and servers, in real windows.
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct OddInputWindowTests {
@@ -102,7 +102,7 @@ extension PanelWindowTests {
             try await other.signIn(to: folder.path)
             try await other.press("Sign In Anyway")
             try await other.shows("Up to Date")
-            // What the first one had begun meanwhile can be finished, and is the same account.
+            // The first panel's sign-in, begun meanwhile, can be completed, to the same account.
             try await desk.enterPlace(folder.path)
             try await desk.press("Sign In Anyway")
             for desk in [desk, other] { try await desk.shows("Up to Date") }

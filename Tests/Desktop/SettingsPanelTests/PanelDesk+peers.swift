@@ -22,7 +22,7 @@ extension PanelDesk {
         }
     }
 
-    /// Asks the panel for an action, as a notification's button does.
+    /// Activates an action of the panel, as a notification's button does.
     func activate(_ action: String) async throws {
         let address = screen.environment["DBUS_SESSION_BUS_ADDRESS"] ?? ""
         let session = try BusConnection.open(.address(address), description: "notification")
@@ -37,7 +37,7 @@ extension PanelDesk {
             }, decode: { _ in })
     }
 
-    /// A kind of remote by its place in the list.
+    /// A kind of remote, by its index in the list.
     enum Kind: Int { case nextcloud, webDAV, folder, etcd }
 
     /// Opens the sign-in and chooses a kind of remote, by keyboard.
@@ -52,7 +52,7 @@ extension PanelDesk {
         try await shows(field)
     }
 
-    /// Types where the account is into the first field of the sign-in, and goes on.
+    /// Types the remote's address into the first field of the sign-in dialog, and confirms.
     func enterPlace(_ place: String) async throws {
         try await reach("Keep Settings In")
         try await screen.enterField()
@@ -66,9 +66,9 @@ extension PanelDesk {
         try await enterPlace(folder)
     }
 
-    /// Replaces what is in the field that has the keyboard.
+    /// Replaces the contents of the field that has the keyboard focus.
     func retype(_ text: String) async throws {
-        // Away and back again selects what is there.
+        // Leaving the field and returning selects its contents.
         try await screen.press(.tab, .backTab)
         try await screen.type(text)
     }

@@ -15,7 +15,7 @@ final class PanelDesk {
     let screen: Screen
     let device: Device
     let client: BusClient
-    /// What is installed for the user.
+    /// The user's XDG_DATA_HOME.
     let data: TemporaryDirectory
     private(set) var window: ChildProcess?
     private var environment: [String: String] = [:]
@@ -36,7 +36,7 @@ final class PanelDesk {
         try Self.installIcons(data.path + "/icons/hicolor")
     }
 
-    /// Another screen for the same user of the same device.
+    /// Makes another screen for the same user of the same device.
     init(beside other: PanelDesk) async throws {
         (style, bus, device) = (other.style, other.bus, other.device)
         screen = try await .start(style)
@@ -45,14 +45,14 @@ final class PanelDesk {
         try Self.installIcons(data.path + "/icons/hicolor")
     }
 
-    /// Opens the panel, with its icons as they are installed.
+    /// Opens the panel, with its icons installed.
     func open() async throws {
         environment = ["UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data.path]
         window = try start()
         try await shows("Account")
     }
 
-    /// Starts the program, once more where it runs.
+    /// Starts the program, even if it runs already.
     func start() throws -> ChildProcess {
         try screen.start([ChildProcess.built("ubiquitous-store-settings")], environment: environment)
     }
@@ -68,7 +68,7 @@ final class PanelDesk {
         }
     }
 
-    /// A text of the sources as it is shown.
+    /// Returns a text of the sources as the panel shows it.
     func text(_ english: String) -> String { style.text(english) }
 
     func shows(_ text: String) async throws { try await screen.shows(self.text(text)) }
@@ -88,6 +88,6 @@ final class PanelDesk {
 
     func picture(_ name: String) async throws { try await screen.picture(name) }
 
-    /// What GTK has complained about.
+    /// GTK's warnings.
     var complaints: [Substring] { screen.complaints }
 }

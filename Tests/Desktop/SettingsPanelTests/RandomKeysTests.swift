@@ -9,7 +9,7 @@ import Testing
 import UbiquitousStoreTesting
 
 extension PanelWindowTests {
-    /// Keys in any order, while the service and the account change.
+    /// Random keys, while the service and the account change.
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct RandomKeysTests {
@@ -39,7 +39,7 @@ extension PanelWindowTests {
                 case 30..<32: try await desk.screen.press(.escape)
                 case 32: try await desk.screen.type("/x y")
                 case 33:
-                    // It may be closing.
+                    // The panel may be closing.
                     try? await desk.activate(
                         ["show-account", "show-devices", "show-apps"].randomElement(using: &random) ?? "")
                 case 34: try? await desk.activate("shortcuts")
@@ -54,11 +54,11 @@ extension PanelWindowTests {
                     if !isRunning { try await desk.device.start() }
                     isRunning = true
                 }
-                // Escape closes the window as well, where no dialog is in front of it.
+                // Without a dialog, Escape closes the window.
                 if desk.window?.exit != nil { try await desk.open() }
             }
             if !isRunning { try await desk.device.start() }
-            // Dialogs that are open keep the page from nothing.
+            // The page updates even behind open dialogs.
             do {
                 try await desk.screen.waits(until: "the panel shows the account") { sight in
                     if desk.window?.exit != nil { try await desk.open() }

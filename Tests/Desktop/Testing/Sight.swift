@@ -2,15 +2,15 @@
 
 internal import SDBus
 
-/// What a screen showed when it was looked at.
+/// What a screen showed at one time.
 public struct Sight: Sendable {
-    /// In the order of reading, each with the number of what it is in.
+    /// The elements in reading order, each with its parent's index.
     private var elements: [(element: Element, parent: Int?)] = []
 
-    /// Looks at everything below an element.
+    /// Reads everything below an element.
     ///
-    /// A program's cache says in one call what its elements are, but not which of them are shown: for that each is asked
-    /// for its children, unless it stands for all that is in it.
+    /// A program's cache has all its elements, in one call, but doesn't say which of them are shown. So this asks each
+    /// element for its children, unless they needn't be read.
     @BusActor
     init(below desktop: Accessible) async {
         for program in (try? await desktop.children()) ?? [] {
@@ -21,7 +21,7 @@ public struct Sight: Sendable {
     @BusActor
     private mutating func look(_ place: Accessible, _ parent: Int?, known: [String: Element]) async {
         var element = known[place.path]
-        // What goes while it is looked at is not there.
+        // An element that disappears meanwhile is left out.
         if element == nil { element = try? await place.element() }
         guard let element else { return }
         let number = elements.count
@@ -43,7 +43,7 @@ public struct Sight: Sendable {
         }
     }
 
-    /// Which of the switches with this label are on.
+    /// Returns for each switch with this label whether it is on.
     public func areOn(_ label: String) -> [Bool] {
         elements.filter { $0.element.label == label }.map { $0.element.states.contains(.checked) }
     }
@@ -56,9 +56,9 @@ public struct Sight: Sendable {
         elements.first { $0.element.role == .tab && $0.element.states.contains(.selected) }?.element.label
     }
 
-    /// What has the keyboard, unless it is a field of text: in the active window, as the others remember what had it last.
+    /// The element with the keyboard focus, unless it is a text field. Inactive windows remember their last one.
     public var focus: Focus? {
-        // Without a window manager, none is active once a dialog has closed.
+        // Without a window manager, no window is active once a dialog has closed.
         let isAnyActive = elements.contains { $0.element.states.contains(.active) }
         let number = elements.indices.last {
             elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
@@ -71,21 +71,21 @@ public struct Sight: Sendable {
 
     private func isInActiveWindow(_ number: Int) -> Bool { above(number).contains { $0.states.contains(.active) } }
 
-    /// What an element is in, from the inside to the outside.
+    /// Returns an element's ancestors, the parent first.
     private func above(_ number: Int) -> [Element] {
         sequence(first: number) { elements[$0].parent }.dropFirst().map { elements[$0].element }
     }
 
-    /// What has the keyboard: its label, followed by those of the rows that it is in.
+    /// The element with the keyboard focus: its label, followed by those of the rows that contain it.
     public struct Focus: Equatable, Sendable {
         let path: String
         let role: Element.Role
         let labels: [String]
         var name: String { labels.first ?? "" }
 
-        /// Whether it is, or stands for the row, that is called like this.
+        /// Whether the label of the element, or of its row, contains a text.
         public func isOn(_ text: String) -> Bool {
-            // A button within a row is one of its own.
+            // A button within a row counts only by its own label.
             (role == .button ? labels.prefix(1) : labels[...]).contains { $0.contains(text) }
         }
 

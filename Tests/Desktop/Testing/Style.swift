@@ -2,18 +2,18 @@
 
 internal import Foundation
 
-/// How a desktop looks.
+/// The appearance of a desktop.
 public enum Style: String, CaseIterable, Sendable {
     case light, dark, contrast, german
-    /// Texts have twice their size, as GNOME's `text-scaling-factor` of 2 makes them.
+    /// Texts have twice their size, as with GNOME's `text-scaling-factor` of 2.
     case large
-    /// The screen is the smallest that GNOME's programs are made for, a telephone's on its side.
+    /// The screen is the smallest for which GNOME's programs are made, a phone's in landscape.
     case small
 
-    /// Those in which the texts are the sources'.
+    /// The styles in which texts are shown as in the sources.
     public static let english = allCases.filter { $0 != .german }
 
-    /// A text of the sources as it is shown.
+    /// Returns a text of the sources as it is shown.
     public func text(_ english: String) -> String {
         self == .german ? Translations.german[english] ?? english : english
     }
@@ -21,7 +21,7 @@ public enum Style: String, CaseIterable, Sendable {
     /// The screen's width and height.
     var size: String { self == .small ? "360x294" : "900x700" }
 
-    /// What it is for GTK and gettext.
+    /// The environment variables that select the style in GTK and gettext.
     var environment: [String: String] {
         switch self {
         case .dark: ["ADW_DEBUG_COLOR_SCHEME": "prefer-dark"]
@@ -31,10 +31,10 @@ public enum Style: String, CaseIterable, Sendable {
         }
     }
 
-    /// Writes what X programs read in a user's home.
+    /// Writes the files in a user's home that X programs read.
     func configure(home: String) throws {
         guard self == .large else { return }
-        // As GNOME's daemon of settings does it: the factor is part of the resolution, which is usually 96 dots per inch.
+        // As in GNOME's settings daemon, the factor is part of the resolution, which is usually 96 dots per inch.
         try "Xft.dpi: 192\n".write(toFile: home + "/.Xdefaults", atomically: false, encoding: .utf8)
     }
 }

@@ -3,14 +3,14 @@
 internal import Foundation
 internal import UbiquitousStoreTesting
 
-/// The catalogues below `po`.
+/// The message catalogs in `po`.
 public enum Translations {
     /// Whether gettext's tools are installed.
     public static let areAvailable = ["xgettext", "msgcmp", "msgfmt"].allSatisfy {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
     }
 
-    /// The German texts by the English ones, both without the underscores of mnemonics.
+    /// The German texts by the English ones, without the underscores of mnemonics.
     static let german: [String: String] = {
         let file = URL(filePath: #filePath).appending(path: "../../../../po/de.po").standardizedFileURL
         guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [:] }
@@ -20,13 +20,13 @@ public enum Translations {
         return Dictionary(pairs) { first, _ in first }
     }()
 
-    /// Something is wrong with them.
+    /// An error in the catalogs.
     public struct Flaw: Error, CustomStringConvertible {
-        /// What the script said.
+        /// The script's output.
         public let description: String
     }
 
-    /// Compiles them into a directory of locales.
+    /// Compiles the catalogs into a directory of locales.
     /// - Throws: ``Flaw``.
     static func compile(into directory: String) async throws { try await run("compile", directory) }
 

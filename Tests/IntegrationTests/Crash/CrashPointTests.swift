@@ -6,17 +6,16 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// The service is killed before, and in the middle of, each operation on a file that its work consists of; and the
-/// power is cut after each.
+/// Kills the service before, and in the middle of, each of its operations on files, and cuts the power after each.
 ///
-/// All of them take a quarter of an hour: `CRASH_POINTS=all script/test --filter CrashPointTests`. Otherwise it is a
-/// sample, another one in each run.
+/// All of them take a quarter of an hour: `CRASH_POINTS=all script/test --filter CrashPointTests`. Otherwise each run
+/// takes another sample.
 @BusActor
 @Suite(.timeLimit(.minutes(60)), .serialized)
 struct CrashPointTests {
     private static let isComplete = ProcessInfo.processInfo.environment["CRASH_POINTS"] == "all"
 
-    /// Some of the numbers from 1, or all.
+    /// Returns a sample of the numbers from 1 to `count`, or all of them.
     private func sample(of count: Int, _ size: Int) -> [Int] {
         let all = Array(1...max(1, count))
         return Self.isComplete ? all : all.shuffled().prefix(size).sorted()
@@ -56,7 +55,7 @@ struct CrashPointTests {
         }
     }
 
-    /// How many operations the laptop's service does in each run, roughly: timers have their part in it.
+    /// Returns roughly how many operations the laptop's service does in each run; timers cause some of them.
     private func operationsOfLaptop(_ isEncrypted: Bool) async throws -> [Int] {
         let workload = try await CrashWorkload(isEncrypted: isEncrypted)
         defer { workload.end() }
@@ -65,7 +64,7 @@ struct CrashPointTests {
         return workload.operations(in: try workload.journal())
     }
 
-    /// Has an error say when it happened, and goes on.
+    /// Records an error together with the moment of the crash, and continues.
     private func reporting(_ moment: Comment, _ body: @BusActor (Comment) async throws -> Void) async {
         do { try await body(moment) } catch { Issue.record("\(moment): \(error)") }
     }
@@ -95,7 +94,7 @@ struct CrashPointTests {
         try image.write(workload.laptop.stateDirectory, to: state, loss: loss)
         try FileManager.default.removeItem(atPath: workload.folder)
         try FileManager.default.createDirectory(atPath: workload.folder, withIntermediateDirectories: true)
-        // The folder is on another machine's disk: what was written to it is seen by others at once.
+        // The folder is on another machine's disk, so others see every write at once.
         try image.write(workload.folder, to: workload.folder, loss: .none)
         var ledger = try DotLedger(phrase: workload.phrase)
         try await ledger.note(workload.folder, in: journal, count: count)
@@ -113,14 +112,14 @@ struct CrashPointTests {
         try await continueWork(workload, laptop, &ledger, moment)
     }
 
-    /// Writes and synchronises, and compares what the folder holds with what the device shows.
+    /// Writes and syncs, and compares what the folder holds with what the device shows.
     private func continueWork(
         _ workload: CrashWorkload, _ laptop: Device, _ ledger: inout DotLedger, _ moment: Comment
     ) async throws {
         let (store, account) = (try workload.store(laptop), try workload.account(laptop))
         try await store.set("afterwards", .integer(1))
         if try await account.state() == "signed-out" {
-            // Words open no account that wasn't made yet.
+            // A phrase can't open an account that doesn't exist yet.
             if workload.phrase != nil, workload.markers.isEmpty { return }
             try await workload.join(laptop)
         }

@@ -6,30 +6,30 @@ import SDBus
 import Testing
 import UbiquitousStoreTesting
 
-/// What a client was told of one key, write by write.
+/// A client's writes to one key, and what the service has said of them.
 struct KeyHistory {
-    /// What was asked for, oldest first; `nil` is a removal.
+    /// The values that the client wrote, oldest first; `nil` is a removal.
     private(set) var writes: [Value?] = [nil]
-    /// The last write that was answered for.
+    /// The index of the last acknowledged write.
     private(set) var answered = 0
-    /// The writes that were on the disk by a count of operations, as Synchronize said.
+    /// The writes that were on the disk by a count of operations, as Synchronize or SyncNow said.
     private var durable: [(index: Int, count: Int)] = []
 
     mutating func ask(_ value: Value?) { writes.append(value) }
     mutating func noteAnswer() { answered = writes.count - 1 }
     mutating func noteDurable(by count: Int) { durable.append((answered, count)) }
 
-    /// Whether a value may be there after a kill.
+    /// Returns whether a value may be there after a kill.
     func allows(_ value: Value?) -> Bool { writes[answered...].contains(value) }
 
-    /// Whether a value may be there after a power cut that came after a count of operations.
+    /// Returns whether a value may be there after a power cut that came after a count of operations.
     func allows(_ value: Value?, afterPowerCutAt count: Int) -> Bool {
         let first = durable.last { $0.count <= count }?.index ?? 0
         return writes[first...].contains(value)
     }
 }
 
-/// Two devices with a folder between them, of which the laptop's operations on files are written down.
+/// Two devices with a folder between them, and a journal of the laptop's operations on files.
 @BusActor
 final class CrashWorkload {
     private(set) var keys: [String: KeyHistory] = [:]
@@ -40,7 +40,7 @@ final class CrashWorkload {
     var folder: String { directory.path + "/folder" }
     private var journalPath: String { directory.path + "/journal" }
     private let isEncrypted: Bool
-    /// The words of the account, once it is made.
+    /// The account's phrase, once the account exists; `nil` if it isn't encrypted.
     private(set) var phrase: String?
 
     init(isEncrypted: Bool) async throws {
@@ -49,7 +49,7 @@ final class CrashWorkload {
         let folder = try directory.makeDirectory("folder", mode: 0o700)
         let state = try directory.makeDirectory("laptop", mode: 0o700)
         laptop = try await Self.device("laptop", state: state, journal: (directory.path + "/journal", [state, folder]))
-        // Its state is not of interest here, but the folder's content is.
+        // The phone's state doesn't matter here, but what it writes to the folder does.
         phone = try await Self.device("phone", state: nil, journal: (directory.path + "/journal", [folder]))
     }
 
@@ -76,26 +76,26 @@ final class CrashWorkload {
         }
     }
 
-    /// What was done to files until now.
+    /// Returns the operations on files until now.
     func journal() throws -> DiskJournal { try DiskJournal(contentsOf: journalPath) }
 
-    /// How many operations were done in each of the laptop's two runs, roughly: the phone does some of them.
+    /// Returns roughly how many operations each of the laptop's two runs did; the phone did some of them.
     func operations(in journal: DiskJournal) -> [Int] { [restart - phoneOperations, journal.records.count - restart] }
     private var phoneOperations = 0
     private var restart = 0
 
-    /// Before which operation on files the laptop's service is killed, and in which of its runs.
+    /// The run and the operation on a file before which the laptop's service is killed.
     struct Kill {
         let run: Int
         let operation: Int
-        /// A write is half done then.
+        /// Whether the operation, if it is a write, is half done.
         let half: Bool
     }
 
     // MARK: Running
 
-    /// Does all kinds of work, until it is done or the laptop's service is killed.
-    /// - Returns: whether all was done.
+    /// Does all kinds of work, until it is finished or the laptop's service is killed.
+    /// - Returns: whether all of it was finished.
     func run(_ kill: Kill? = nil) async throws -> Bool {
         try await phone.start()
         try await account(phone).join("folder://\(folder)", isEncrypted ? ["encrypt": .boolean(true)] : [:])
@@ -106,7 +106,7 @@ final class CrashWorkload {
         do {
             try await startLaptop(0, kill)
             try await work()
-            // It ends in order, leaves word of its origin, and goes on under it.
+            // The service exits in order, records its origin, and continues under it.
             let exit = try await laptop.stop()
             if kill == nil { #expect(exit == .code(0)) }
             if exit != .code(0) { return false }
@@ -115,7 +115,7 @@ final class CrashWorkload {
             try await workOn()
             return true
         } catch  where kill != nil {
-            // Whoever waits for an answer hears of the end before it is to be seen.
+            // A waiting call fails before the process's exit can be seen.
             _ = try await laptop.finish()
             return false
         }
@@ -199,7 +199,7 @@ final class CrashWorkload {
         noteDurable()
     }
 
-    /// What was answered for before is on the disk by now: at the latest by the operations that are done now.
+    /// Notes that all acknowledged writes are on the disk, at the latest after the operations done by now.
     private func noteDurable() {
         let count = DiskJournal.count(in: journalPath)
         for key in keys.keys { keys[key]?.noteDurable(by: count) }

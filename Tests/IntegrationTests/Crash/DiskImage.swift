@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a disk holds after a power cut, made from a journal of what was done to it.
+// What a disk holds after a power cut, computed from a journal of the operations on it.
 //
-// A file's bytes are on the disk once the file was synchronised; of what was written since, any blocks may be there and
-// any may not, whatever their order. Names are on the disk once their directory was synchronised, or the file that they
-// lead to (as on ext4 and XFS); of what happened to names since, any beginning may be there and the rest is not, since
-// those file systems keep a journal of it. That is more than a disk with an honest cache does, and less than one that
-// lies about its flushes, against which no program can do anything.
+// A file's bytes are on the disk once the file was synced; of later writes, any blocks may be there and any may not, in
+// any order. Names are on the disk once their directory was synced, or the file that they lead to (as on ext4 and XFS).
+// Of later changes of names, the first ones may be there and the rest not, because those file systems keep a journal of
+// them. That is more than a disk with an honest cache loses, and less than one that lies about its flushes, against
+// which no program can do anything.
 
 import Foundation
 import SeededRandom
 
 struct DiskImage {
-    /// How much of what was not synchronised is on the disk.
+    /// How much of what was not synced is lost.
     enum Loss {
-        /// All of it: the program was killed, the machine was not.
+        /// Nothing: the program was killed, not the machine.
         case none
-        /// None of it.
+        /// All of it.
         case everything
-        /// What chance leaves.
+        /// A random part of it.
         case some(seed: UInt64)
     }
 
@@ -28,7 +28,7 @@ struct DiskImage {
         var mode: UInt32 = 0o600
     }
 
-    /// A name that leads to a file, or to a directory.
+    /// What a name leads to.
     private enum Node {
         case file(Int)
         case directory(mode: UInt32)
@@ -37,7 +37,7 @@ struct DiskImage {
     private struct NameChange {
         let path: String
         let other: String?
-        /// What the names are after it; `nil` takes one away.
+        /// What the names lead to after the change; `nil` if a name is gone.
         let nodes: [(path: String, node: Node?)]
         let file: Int?
         var isDurable = false
@@ -48,7 +48,7 @@ struct DiskImage {
     private var present: [String: Node] = [:]
     private var changes: [NameChange] = []
 
-    /// The disk after a journal's first operations; everything in it was made by these.
+    /// Makes the disk after a journal's first operations, which made everything on it.
     init(_ journal: DiskJournal, count: Int) {
         for record in journal.records.prefix(count) { apply(record) }
     }
@@ -103,7 +103,7 @@ struct DiskImage {
 
     private func directory(of path: String) -> String { String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]) }
 
-    /// A file's bytes, with those of its blocks that `keeps` says of what was not synchronised.
+    /// Returns a file's bytes: what was synced, and of the rest the blocks for which `keeps` is true.
     private func content(of file: File, keeps: (Int) -> Bool) -> Data {
         var data = file.durable
         for operation in file.pending {
@@ -123,10 +123,10 @@ struct DiskImage {
         return data
     }
 
-    /// What a disk writes whole.
+    /// The size of what a disk writes atomically.
     private static let blockBytes = 512
 
-    /// Writes what the disk has under one directory to another one.
+    /// Writes the disk's files below one directory to another one.
     func write(_ root: String, to target: String, loss: Loss) throws {
         var random = SeededGenerator(loss)
         let names = names(loss, &random).filter { $0.key == root || $0.key.hasPrefix(root + "/") }

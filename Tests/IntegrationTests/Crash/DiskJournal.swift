@@ -2,16 +2,16 @@
 
 import Foundation
 
-/// What a program did to files, in the order in which it did it: what the library DiskJournal has written down.
+/// A program's operations on files, in order, as the library DiskJournal has recorded them.
 struct DiskJournal {
     /// One operation.
     struct Record {
-        /// The file or directory, by its inode.
+        /// The inode of the file or directory.
         let inode: UInt64
         let operation: Operation
     }
 
-    /// What was done.
+    /// The kind of operation, with its arguments.
     enum Operation {
         case write(offset: Int, bytes: Data)
         case truncate(length: Int)
@@ -26,7 +26,7 @@ struct DiskJournal {
 
     let records: [Record]
 
-    /// Reads a journal. A record that was cut off at the end is left out: its operation is the one that was killed.
+    /// Reads a journal, without a truncated record at the end: its operation is the one that was killed.
     init(contentsOf path: String) throws {
         let data = try Data(contentsOf: URL(filePath: path))
         var records: [Record] = []
@@ -38,7 +38,7 @@ struct DiskJournal {
         self.records = records
     }
 
-    /// How many operations a journal has by now.
+    /// Returns how many operations a journal has by now.
     static func count(in path: String) -> Int {
         (try? DiskJournal(contentsOf: path).records.count) ?? 0
     }

@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 
 @testable import Folder
 
-/// Every write that was ever to be seen in a folder, by its dot. A dot never names two values.
+/// Every write that was ever visible in a folder, by its dot. No dot may name two writes.
 struct DotLedger {
     private struct Name: Hashable {
         let store: String
@@ -25,19 +25,19 @@ struct DotLedger {
     }
 
     private var writes: [Name: Write] = [:]
-    /// What opens the folder's account.
+    /// How the folder's account is protected.
     private let protection: Protection
 
-    /// - Parameter phrase: the words of the folder's account, if it is encrypted.
+    /// - Parameter phrase: the phrase of the folder's account; `nil` if it isn't encrypted.
     init(phrase: String?) throws {
         protection = try phrase.map { .phrase(try RecoveryPhrase(reading: $0)) } ?? .none
     }
 
-    /// The dots that name two things.
+    /// The dots that name two writes.
     private(set) var doubles: [Dot] = []
 
-    /// Takes in what a folder has shown, each time that something in it got a name.
-    /// - Parameter count: after so many of a journal's operations.
+    /// Takes in what a folder contained whenever a head in it got its name.
+    /// - Parameter count: how many of the journal's operations count.
     mutating func note(_ folder: String, in journal: DiskJournal, count: Int) async throws {
         for (index, record) in journal.records.prefix(count).enumerated() {
             guard case .rename(_, let target) = record.operation, target.hasPrefix(folder + "/h/") else { continue }
@@ -48,7 +48,7 @@ struct DotLedger {
         }
     }
 
-    /// Takes in what a folder holds.
+    /// Takes in what a folder contains.
     /// - Returns: the values of a store, by their keys, as a new device would see them.
     @discardableResult
     mutating func note(_ folder: String, store wanted: String = notes) async throws -> [Key: Value] {
