@@ -29,7 +29,7 @@ package struct KeyPatterns: Equatable, Sendable {
         }
     }
 
-    /// Whether a pattern is a key, or a prefix and one asterisk at its end. Any other pattern is probably a mistake.
+    /// Returns whether a pattern is a key, or a prefix with one asterisk at its end. Others are probably mistakes.
     package static func isLikely(_ pattern: Text) -> Bool {
         !pattern.string.isEmpty && !pattern.string.dropLast().contains("*")
     }
@@ -37,7 +37,7 @@ package struct KeyPatterns: Equatable, Sendable {
     /// Whether there are no patterns.
     package var isEmpty: Bool { patterns.isEmpty }
 
-    /// Whether a key matches one of the patterns.
+    /// Returns whether a key matches one of the patterns.
     package func contains(_ key: Text) -> Bool {
         if isEmpty { return false }
         return keys.contains(key) || prefixes.contains { key.string.utf8.starts(with: $0) }

@@ -13,17 +13,17 @@ extension BusConnection {
     /// - Parameter admit: returns true to dispatch the call now. If it returns false, it has taken over the call: it
     ///   answers with ``IncomingCall/refuse(_:)``, continues with ``IncomingCall/dispatch()`` later, or never answers.
     ///   It isn't called for callers whose user the bus can't tell: they get AccessDenied.
-    /// - Parameter hears: is called first, for calls that want no answer. If it returns false, they are dropped as fast
+    /// - Parameter considersUnanswered: is called first, for calls that want no answer. If it returns false, they are dropped as fast
     ///   as they can be read. Nothing slows their sender down, so any work for each is done for as many as are sent.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
     public func admitCalls(
         _ admit: @escaping @BusActor (IncomingCall) -> Bool,
-        ifUnanswered hears: @escaping @BusActor (Peer) -> Bool = { _ in true }
+        ifUnanswered considersUnanswered: @escaping @BusActor (Peer) -> Bool = { _ in true }
     ) throws(BusError) {
         let admission = try startAdmission()
-        (admission.admit, admission.hears) = (admit, hears)
+        (admission.admit, admission.considersUnanswered) = (admit, considersUnanswered)
     }
 
     /// Makes each call pass admission, unless it already does.
@@ -86,7 +86,7 @@ public struct IncomingCall {
 final class Admission {
     var admit: (@BusActor (IncomingCall) -> Bool)?
     /// Decides whether a peer's call that wants no answer is considered.
-    var hears: @BusActor (Peer) -> Bool = { _ in true }
+    var considersUnanswered: @BusActor (Peer) -> Bool = { _ in true }
     var slot: Slot?
     let arrivals: Arrivals
     private unowned let connection: BusConnection
@@ -106,7 +106,7 @@ final class Admission {
         }
         arrivals.noteDispatch(from: peer)
         // Before objects are made of the message, which would take longer than all of this.
-        if sd_bus_message_get_expect_reply(message) == 0, !hears(peer) { return false }
+        if sd_bus_message_get_expect_reply(message) == 0, !considersUnanswered(peer) { return false }
         guard let admit else { return true }
         return admit(IncomingCall(Message(retaining: message), peer, connection))
     }

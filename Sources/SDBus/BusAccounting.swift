@@ -28,11 +28,11 @@ extension BusConnection {
     ///
     /// - Throws: ``BusError`` if the bus doesn't tell.
     public func undeliveredBytes(to name: String) async throws -> Int {
-        if !tellsOfAllOnly, let bytes = try? await bytesAlone(of: name) { return bytes }
+        if !reportsOnlyTotals, let bytes = try? await bytesAlone(of: name) { return bytes }
         guard let bytes = try await bytesAmongAll(of: name) else {
             throw BusError.notSupported("The bus doesn't say what it holds for a connection.")
         }
-        tellsOfAllOnly = true
+        reportsOnlyTotals = true
         return bytes
     }
 

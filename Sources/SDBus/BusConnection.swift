@@ -43,7 +43,7 @@ public final class BusConnection {
     var admission: Admission?
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
     /// Whether the bus doesn't report what it holds for one connection, but does for all: dbus-broker.
-    var tellsOfAllOnly = false
+    var reportsOnlyTotals = false
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
         self.bus = bus

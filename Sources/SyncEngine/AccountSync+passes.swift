@@ -13,7 +13,7 @@ extension AccountSync {
             throw RemoteError(.unavailable, "\(CycleWaiters.most) others wait for the account already.")
         }
         // A remote that was found empty may be a drive that was not mounted, so it is read again.
-        looksAgain = isReset || needsKey
+        pollsOnRequest = isReset || needsKey
         schedule?.request(monotonicTime())
         let result = await withCheckedContinuation { continuation in
             waiters.add(continuation)
@@ -28,7 +28,7 @@ extension AccountSync {
     package func runDueCycles() async {
         guard !replica.cycle.isRunning else { return }
         while let due = nextCycle, due <= monotonicTime(), let backend {
-            looksAgain = false
+            pollsOnRequest = false
             waiters.beginCycle()
             let result = await runCycle(with: backend)
             // Meanwhile the account may have left this backend, and may even be in a cycle with another one.

@@ -98,7 +98,7 @@ extension AccountSync {
     private func leaveBackend(_ reason: String) {
         let leaving = backend
         replica.backend = nil
-        (replica.cycle, looksAgain) = (SyncCycle(), false)
+        (replica.cycle, pollsOnRequest) = (SyncCycle(), false)
         waiters.failAll(RemoteError(.unavailable, reason))
         if let leaving { onLeave?(leaving) }
     }

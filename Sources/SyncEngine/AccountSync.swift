@@ -53,8 +53,8 @@ package final class AccountSync {
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     package var identifiers: Set<String> { replica.identifiers }
     /// Whether a sync was requested although the account waits for a decision of the user.
-    var looksAgain = false
-    private var told: Told?
+    var pollsOnRequest = false
+    private var lastReported: ReportedState?
 
     var waiters = CycleWaiters()
 
@@ -68,7 +68,7 @@ package final class AccountSync {
     package init(_ database: UserDatabase, device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
         replica = AccountReplica(database, own: device, monotonicTime: monotonicTime)
         self.monotonicTime = monotonicTime
-        told = Told(
+        lastReported = ReportedState(
             state: state, error: nil, account: database.account.identifier,
             isDownloaded: database.account.isDownloaded)
         replica.onTransfer = { [unowned self] in setState(.syncing, error: lastError) }
@@ -143,7 +143,7 @@ package final class AccountSync {
 
     /// When the next cycle is due, by the monotonic clock; `nil` if none is before another event.
     package var nextCycle: UInt64? {
-        isPaused || (isStopped && !looksAgain) ? nil : replica.cycle.nextCycle
+        isPaused || (isStopped && !pollsOnRequest) ? nil : replica.cycle.nextCycle
     }
 
     /// Pauses or resumes sync. A pause is not an error. What is pending waits.
@@ -214,16 +214,16 @@ package final class AccountSync {
     func setState(_ state: State, error: RemoteError?) {
         self.state = state
         lastError = error
-        let now = Told(
+        let now = ReportedState(
             state: state, error: error, account: database.account.identifier,
             isDownloaded: database.account.isDownloaded)
-        if told == now { return }
-        told = now
+        if lastReported == now { return }
+        lastReported = now
         onStateChange?()
     }
 
     /// The arguments of the last call of ``onStateChange``.
-    private struct Told: Equatable {
+    private struct ReportedState: Equatable {
         let state: State
         let error: RemoteError?
         let account: String

@@ -51,7 +51,7 @@ final class AccountWatch {
 }
 
 extension SharedStore {
-    /// The account's states, from the present one on.
+    /// Returns the account's states, from the present one on.
     func accountStates() -> AsyncStream<UbiquitousStore.AccountState> {
         let watcher = UUID()
         let (stream, continuation) = AsyncStream.makeStream(

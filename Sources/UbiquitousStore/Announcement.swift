@@ -31,7 +31,7 @@ extension Announcement {
             originDevice: originDevice == next.originDevice ? originDevice : nil, error: next.error ?? error)
     }
 
-    /// Whether an app handles both in the same way.
+    /// Returns whether an app handles both in the same way.
     func isLike(_ other: Announcement) -> Bool {
         reason == other.reason || isOnlyAboutValues && other.isOnlyAboutValues
     }
@@ -66,12 +66,12 @@ extension ExternalChange {
     /// No store can hold what this process wrote. Only the library uses this reason; no signal has it.
     static let invalidWrite = UInt32.max
 
-    /// The reason with which a refused write is announced.
+    /// Returns the reason with which a refused write is announced.
     static func reason(of refusal: UbiquitousStoreError) -> UInt32 {
         refusal.code == .quotaExceeded ? quotaViolation : invalidWrite
     }
 
-    /// What changed while the service was away.
+    /// Makes the change that stands for all changes while the service was away.
     init(returningTo generation: UInt64, _ keys: some Sequence<Text>) {
         self.init(reason: Self.serverChange, keys: keys.sorted(), generation: generation)
     }

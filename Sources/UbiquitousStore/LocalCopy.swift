@@ -156,7 +156,7 @@ struct LocalCopy {
         }
     }
 
-    /// The call to send now; `nil` if there is none.
+    /// Returns the call to send now; `nil` if there is none.
     mutating func nextCall() -> Changes? {
         isSending = false
         guard link == .up, sent.isEmpty, !queue.isEmpty else { return nil }
@@ -244,7 +244,7 @@ struct LocalCopy {
 // MARK: - Carrying out events
 
 extension LocalCopy {
-    /// The last value written to a key whose reply is outstanding.
+    /// Returns the last value written to a key whose reply is outstanding.
     private func pending(_ key: Text) -> Value?? {
         queue.value(key) ?? sent.last { $0.changes[key] != nil }?.changes[key]
     }

@@ -43,42 +43,42 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
     // MARK: Getting values
 
-    /// The value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
+    /// Returns the value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
     open func object(forKey aKey: String) -> Any? {
         store.value(aKey)?.object
     }
 
-    /// The string of a key; `nil` if there is no value or one of another type.
+    /// Returns the string of a key; `nil` if there is no value or one of another type.
     open func string(forKey aKey: String) -> String? {
         if case .string(let text) = store.value(aKey) { text.string } else { nil }
     }
 
-    /// The array of a key; `nil` if there is no value or one of another type.
+    /// Returns the array of a key; `nil` if there is no value or one of another type.
     open func array(forKey aKey: String) -> [Any]? {
         if case .array(let values) = store.value(aKey) { values.map(\.object) } else { nil }
     }
 
-    /// The dictionary of a key; `nil` if there is no value or one of another type.
+    /// Returns the dictionary of a key; `nil` if there is no value or one of another type.
     open func dictionary(forKey aKey: String) -> [String: Any]? {
         if case .dictionary(let values) = store.value(aKey) { values.objects } else { nil }
     }
 
-    /// The data of a key; `nil` if there is no value or one of another type.
+    /// Returns the data of a key; `nil` if there is no value or one of another type.
     open func data(forKey aKey: String) -> Data? {
         if case .data(let bytes) = store.value(aKey) { Data(bytes) } else { nil }
     }
 
-    /// The integer of a key. Other numbers are converted as by NSNumber; 0 if there is none.
+    /// Returns the integer of a key. Other numbers are converted as by NSNumber; 0 if there is none.
     open func longLong(forKey aKey: String) -> Int64 {
         store.value(aKey)?.asInt64 ?? 0
     }
 
-    /// The real number of a key. Other numbers are converted as by NSNumber; 0 if there is none.
+    /// Returns the real number of a key. Other numbers are converted as by NSNumber; 0 if there is none.
     open func double(forKey aKey: String) -> Double {
         store.value(aKey)?.asDouble ?? 0
     }
 
-    /// The Boolean of a key. Other numbers are converted as by NSNumber; false if there is none.
+    /// Returns the Boolean of a key. Other numbers are converted as by NSNumber; false if there is none.
     open func bool(forKey aKey: String) -> Bool {
         store.value(aKey)?.asBool ?? false
     }

@@ -47,7 +47,7 @@ final class SharedStore: Sendable {
 
     // MARK: Reading
 
-    /// The value of a key in the copy.
+    /// Returns the value of a key in the copy.
     func value(_ name: String) -> Value? {
         let key = Text(name)
         if let value = copy.withLock({ $0.isReadable ? .some($0.visible[key]) : nil }) { return value }
@@ -161,7 +161,7 @@ final class SharedStore: Sendable {
 
     // MARK: The service itself
 
-    /// The store's object, once the service is reached.
+    /// Returns the store's object, once the service is reached.
     ///
     /// - Throws: ``UbiquitousStoreError`` if it can't be reached.
     func object() async throws -> StoreObject {
@@ -263,7 +263,7 @@ extension SharedStore {
         firstSnapshot.open()
     }
 
-    /// The call to send now.
+    /// Returns the call to send now.
     func nextCall() -> Changes? { copy.withLock { $0.nextCall() } }
 
     /// The copy's generation; 0 before the first snapshot.

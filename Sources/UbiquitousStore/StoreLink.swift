@@ -35,7 +35,7 @@ final class StoreLink {
         self.identifier = identifier
     }
 
-    /// The store's object, once the service has our subscription.
+    /// Returns the store's object, once the service has our subscription.
     ///
     /// - Throws: the reason why it can't be reached now; the link retries later.
     func object() async throws -> StoreObject {
@@ -157,7 +157,7 @@ final class StoreLink {
             && connection?.owner == nil
     }
 
-    /// Whether this service will always give this answer.
+    /// Returns whether this service will always give this answer.
     private static func isFinal(_ code: UbiquitousStoreError.Code) -> Bool {
         switch code {
         case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore: true

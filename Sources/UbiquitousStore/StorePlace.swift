@@ -28,7 +28,7 @@ struct StorePlace: Hashable, Sendable {
             ?? Self.declaredIdentifier(manifestDirectories ?? InstalledManifests.directories(in: environment)) ?? ""
     }
 
-    /// The identifier that this program's manifest declares.
+    /// Returns the identifier that this program's manifest declares.
     private static func declaredIdentifier(_ directories: [String]) -> String? {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             return nil
@@ -63,7 +63,7 @@ struct StorePlace: Hashable, Sendable {
 }
 
 extension InstalledManifests {
-    /// The manifest directories of the system and of the user with this environment.
+    /// Returns the manifest directories of the system and of the user with this environment.
     fileprivate static func directories(in environment: [String: String]) -> [String] {
         let dataHome = environment.named("XDG_DATA_HOME") ?? environment.named("HOME").map { $0 + "/.local/share" }
         return dataHome.map { directories(dataHome: $0) } ?? systemDirectories

@@ -26,15 +26,15 @@ extension UbiquitousStore {
             values = Dictionary(announcement.changes.map { ($0.key, $0) }) { $1 }
         }
 
-        /// The value before the change, as this process saw it; `nil` if there was none, or the key isn't one of
-        /// ``keys``.
+        /// Returns the value before the change, as this process saw it; `nil` if there was none, or the key isn't one
+        /// of ``keys``.
         ///
         /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if it isn't of the key's type.
         public func oldValue<Value>(for key: Key<Value>) throws -> Value? {
             try values[Text(key.name)]?.old.map { try key.decode($0) }
         }
 
-        /// The value after the change; `nil` if there is none, or the key isn't one of ``keys``.
+        /// Returns the value after the change; `nil` if there is none, or the key isn't one of ``keys``.
         ///
         /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if it isn't of the key's type.
         public func newValue<Value>(for key: Key<Value>) throws -> Value? {

@@ -29,7 +29,7 @@ extension UbiquitousStore {
 }
 
 extension UbiquitousStore.Key {
-    /// A missing value is `nil` already. The property list of an optional would be a string.
+    /// Unavailable: a missing value is `nil` already, and the property list of an optional would be a string.
     @available(*, unavailable, message: "Use the type without the optional; remove the key where it is nil.")
     public init<Wrapped>(_ name: String) where Value == Wrapped? {
         self.name = name

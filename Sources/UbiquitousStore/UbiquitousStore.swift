@@ -111,7 +111,7 @@ public final class UbiquitousStore: Sendable {
 
     // MARK: In the service
 
-    /// The value of a key in the service, after all writes of this process.
+    /// Returns the value of a key in the service, after all writes of this process.
     ///
     /// - Returns: `nil` if there is no value.
     /// - Throws: ``UbiquitousStoreError``: `typeMismatch` if the value isn't of the key's type.
@@ -159,7 +159,7 @@ public final class UbiquitousStore: Sendable {
         try await store.synchronize(waitingForRemote: waitingForRemote, timeout: waitingForRemote ? .forever : nil)
     }
 
-    /// A key's earlier values on this device, the newest first: at most 16, of the last 90 days.
+    /// Returns a key's earlier values on this device, the newest first: at most 16, of the last 90 days.
     ///
     /// Values that aren't of the key's type are left out.
     ///

@@ -21,7 +21,7 @@ extension Value {
         }
     }
 
-    /// The value of an object of Foundation, or of Swift's types that become one.
+    /// Makes the value of a Foundation object, or of a Swift value that becomes one.
     ///
     /// - Throws: ``UbiquitousStoreError`` if it is no property list, or nested deeper than a store allows.
     package init(object: Any) throws {
@@ -64,7 +64,7 @@ extension Value {
     }
 }
 
-/// Whether an `Any` is an optional without a value.
+/// Returns whether an `Any` is an optional without a value.
 func isNil(_ object: Any) -> Bool {
     let mirror = Mirror(reflecting: object)
     return mirror.displayStyle == .optional && mirror.children.allSatisfy { isNil($0.value) }

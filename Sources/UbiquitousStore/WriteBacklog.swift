@@ -39,7 +39,7 @@ struct WriteBacklog {
     /// The keys that are written.
     var keys: Set<Text> { Set(writes.flatMap(\.changes.keys)) }
 
-    /// What the last write of a key sets; `nil` if there is none.
+    /// Returns what the last write of a key sets; `nil` if there is none.
     func value(_ key: Text) -> Value?? {
         writes.last { $0.changes[key] != nil }?.changes[key]
     }

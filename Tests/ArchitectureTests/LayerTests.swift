@@ -56,12 +56,12 @@ struct Layer {
 struct Repository {
     let root = URL(fileURLWithPath: #filePath).appending(path: "../../..").standardizedFileURL
 
-    /// What comes with the toolchain: the table does not list it.
+    /// The toolchain's modules, which the table doesn't list.
     private static let toolchain: Set<String> = [
         "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "Observation", "Synchronization",
     ]
 
-    /// The rows of the first block of code below "Layers".
+    /// Returns the rows of the first code block below "Layers".
     func layers() throws -> [Layer] {
         let page = try String(contentsOf: root.appending(path: "ARCHITECTURE.md"), encoding: .utf8)
         let section = try #require(page.components(separatedBy: "\n## Layers\n").last)
@@ -69,12 +69,12 @@ struct Repository {
         return block.split(separator: "\n").compactMap(Layer.init)
     }
 
-    /// The Swift files below Sources, as paths of the repository.
+    /// Returns the Swift files below Sources, as paths in the repository.
     func sources() throws -> [String] {
         try files(below: "Sources").map { String($0.standardizedFileURL.path.dropFirst(root.path.count + 1)) }
     }
 
-    /// The modules that the files below a folder import, but for the toolchain's.
+    /// Returns the modules that the files below a folder import, except the toolchain's.
     func imports(below folder: String) throws -> Set<String> {
         let pattern = try Regex(#"^(?:@\w+ |public |package |internal )*import (?:\w+ )?(\w+)(?:\.\w+)*$"#)
         var modules: Set<String> = []

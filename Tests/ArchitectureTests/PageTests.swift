@@ -35,10 +35,10 @@ struct PageTests {
         try String(contentsOf: root.appending(path: page), encoding: .utf8)
     }
 
-    /// Where a page's links lead, but for those out of the repository: a file, and perhaps a heading in it.
+    /// Returns the targets of a page's links within the repository: a file, and possibly a heading in it.
     private func links(of page: String) throws -> [(file: String, heading: String?)] {
         let folder = URL(filePath: "/" + page).deletingLastPathComponent()
-        // Code has brackets, too.
+        // Code contains brackets too.
         let text = try text(of: page).replacing(/(?s)```.*?```|`[^`\n]*`/, with: "")
         return text.matches(of: /\]\(([^)\s]+)\)/).map { String($0.output.1) }.filter { !$0.contains(":") }.map {
             link in
@@ -48,7 +48,7 @@ struct PageTests {
         }
     }
 
-    /// The names that headings have in links: small letters, hyphens for spaces, and no punctuation.
+    /// Returns the names of a page's headings in links: lower case, hyphens for spaces, no punctuation.
     private func headings(of page: String) throws -> Set<String> {
         let lines = try text(of: page).split(separator: "\n").filter { $0.hasPrefix("#") }
         return Set(

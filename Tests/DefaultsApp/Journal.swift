@@ -2,10 +2,10 @@
 
 import Foundation
 
-/// Sets and removes values at random, and notes each in a file as soon as the call has returned.
+/// Sets and removes values at random, and records each change in a file as soon as the call has returned.
 ///
-/// A line is a key and the number that it was set to; "-" for a removal. Keys that begin with the name are this process's
-/// alone, the others are everybody's.
+/// A line has a key and the number to which it was set, or "-" for a removal. Only this process writes keys that begin
+/// with `name`; all processes write the others.
 func writeJournal(to path: String, name: String, count: Int, seed: UInt64) {
     guard let journal = fopen(path, "w") else { exit(3) }
     var state = seed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The preference code of Apple's sample "Synchronizing App Preferences with iCloud": a colour in UserDefaults, and in the
-// store for the other devices. Blocks stand in place of selectors.
+// store for the other devices. Blocks replace selectors.
 
 import Foundation
 import UbiquitousStore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The settings of a feed reader, as its author wrote them for macOS; `import SwiftUI` and `@objc dynamic` are taken out.
+// The settings of a feed reader, as its author wrote them for macOS, without `import SwiftUI` and `@objc dynamic`.
 
 import Foundation
 

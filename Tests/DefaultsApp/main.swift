@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program as it is written for Apple's systems: it imports Foundation and nothing else.
+// A program written as for Apple's systems: it imports only Foundation.
 
 import Foundation
 

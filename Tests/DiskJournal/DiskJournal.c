@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes down what a program does to files, and kills the program at a chosen moment. For LD_PRELOAD.
+// Records what a program does to files, and kills the program at a chosen moment. For LD_PRELOAD.
 //
-//   DISK_JOURNAL        the file that the journal is appended to
-//   DISK_JOURNAL_ROOTS  the directories that count, with colons between
-//   DISK_FAULTS         a file that may come and go: the name of an operation (open, write, sync, name) and the number
-//                       of the error that it fails with meanwhile
+//   DISK_JOURNAL        the file to which the journal is appended
+//   DISK_JOURNAL_ROOTS  the directories to record, separated by colons
+//   DISK_FAULTS         a file that may come and go: while it exists, the operation that it names (open, write, sync,
+//                       name) fails with the error number that follows the name
 //
 // A file beside the journal, with .kill after its name, holds the number of the operation, from 1, before which the
-// program is killed; if it is followed by "half", a write has done its first half. It counts for one start: it is taken
-// away when it is read.
+// program is killed; if "half" follows, a write first does its first half. The file counts for one start: it is removed
+// when it is read.
 //
-// One lock is held over each operation and its record, so the journal has them in the order in which they were done.
-// A file is named by its inode. The wal-index of SQLite is mapped and not written, so it is not here; SQLite makes it
-// anew when nobody else has the database open. Records: see DiskJournal.swift, which reads them.
+// One lock is held over each operation and its record, so the journal has the operations in order. A file is named by
+// its inode. SQLite maps its wal-index instead of writing it, so the journal doesn't have it; SQLite rebuilds it when
+// nobody else has the database open. DiskJournal.swift reads the records.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,7 +65,7 @@ __attribute__((constructor)) static void begin(void) {
     journal = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-// Whether an operation fails now; errno says with what.
+// Whether an operation is to fail now; sets errno.
 static int fails(const char *operation) {
     char text[64] = "";
     int kept = errno, file = faults ? (int)syscall(SYS_openat, AT_FDCWD, faults, O_RDONLY | O_CLOEXEC) : -1;
@@ -96,7 +96,7 @@ static int path_of(int descriptor, char *path) {
     return length > 0;
 }
 
-// The absolute path that a call names; 0 if it is none of ours.
+// Finds the absolute path that a call names. Returns 0 if it isn't below a root.
 static int resolve(int directory, const char *name, char *path) {
     if (journal < 0 || !name) return 0;
     char base[PATH_MAX] = "";
@@ -112,7 +112,7 @@ static int is_ours(int descriptor) {
     return journal >= 0 && path_of(descriptor, path) && is_below_root(path) && !strstr(path, "-shm");
 }
 
-// Comes before each operation, with the lock held.
+// Counts an operation, before it is done and with the lock held. Returns whether the program dies at it.
 static int is_last(void) {
     return ++number == kill_at;
 }
@@ -130,7 +130,7 @@ static void append(uint32_t operation, uint64_t inode, uint64_t offset, const vo
                             {(void *)path, record.path_length},
                             {(void *)target, record.target_length},
                             {(void *)bytes, operation == WRITE ? length : 0}};
-    // The roots lie on a disk that has room.
+    // The result is ignored, because the disk has room.
     (void)!syscall(SYS_writev, journal, parts, 4);
 }
 
@@ -245,7 +245,7 @@ int open64(const char *name, int flags, ...) { MODE(flags) return open_at(AT_FDC
 int openat(int directory, const char *name, int flags, ...) { MODE(flags) return open_at(directory, name, flags, mode); }
 int openat64(int directory, const char *name, int flags, ...) { MODE(flags) return open_at(directory, name, flags, mode); }
 
-// What a call does to a name, or to two.
+// Carries out a call that changes one name, or two.
 static int change_name(uint32_t operation, int directory, const char *name, int to, const char *target, int flags) {
     char path[PATH_MAX], other[PATH_MAX] = "";
     int counts = resolve(directory, name, path);

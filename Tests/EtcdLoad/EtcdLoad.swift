@@ -2,11 +2,11 @@
 
 // etcd-load URL devices|bare|idle COUNT SECONDS
 //
-// Devices in accounts of their own under URL, each of which changes a value and syncs, over and over: a look and a
-// transaction each time. Or as many bare clients, which send requests of the same kind and size over the same HTTP
-// client, and do nothing with the answers. Prints how many changes were made in a second.
+// Runs devices, each in its own account under URL, that change a value and sync, over and over: a poll and a
+// transaction each time. Or runs as many bare clients, which send requests of the same kind and size over the same HTTP
+// client, and ignore the answers. Prints the number of changes per second.
 //
-// Idle devices have looked once and wait to be told of changes, of which there are none. Prints "ready=1" when all do.
+// Idle devices have polled once and wait for hints, which never come. Prints "ready=1" when all wait.
 
 import BackendSupport
 import BackendTesting
@@ -42,7 +42,7 @@ struct EtcdLoad {
     }
 
     private static func wait(_ count: Int, _ url: String, _ seconds: Int) async throws {
-        // Each has a connection.
+        // Each device has a connection.
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(7), &limit)
         limit.rlim_cur = limit.rlim_max
@@ -78,7 +78,7 @@ struct EtcdLoad {
     }
 }
 
-/// Sends what a device sends.
+/// A client that sends what a device sends.
 private struct BareClient {
     private let client = HTTPClient(HTTPOptions())
     private let member: HTTPAddress
@@ -123,7 +123,7 @@ private struct BareClient {
         return #"{"compare":[],"failure":[],"success":[\#((rows + folders).joined(separator: ","))]}"#
     }
 
-    /// The condition always holds once the row is there, and is compared all the same.
+    /// Returns a transaction that changes a value. Its condition always holds once the row exists, but is compared.
     private func change(_ number: Int) -> String {
         let row = Base64.encode(account)
         let values = [

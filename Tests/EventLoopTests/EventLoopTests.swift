@@ -30,7 +30,7 @@ struct EventLoopTests {
         let start = EventLoop.now
         var calls: [UInt64] = []
         let source = EventLoop.shared.after(.milliseconds(30)) { calls.append(EventLoop.now) }
-        // The delay is from here: a loop that was busy before makes it no shorter.
+        // The delay counts from here: it isn't shorter if the loop was busy before.
         try await eventually { !calls.isEmpty }
         try await Task.sleep(for: .milliseconds(20))
         #expect(calls.count == 1 && calls[0] >= start + 30_000)
@@ -81,7 +81,7 @@ struct EventLoopTests {
     @Test func `a signal calls`() async throws {
         var calls = 0
         let source = EventLoop.shared.onSignal(SIGUSR1) { calls += 1 }
-        // To this thread: others of the test process don't block it.
+        // Sent to this thread, because the test process's other threads don't block the signal.
         pthread_kill(pthread_self(), SIGUSR1)
         try await eventually { calls == 1 }
         withExtendedLifetime(source) {}
@@ -104,7 +104,7 @@ struct EventLoopTests {
     }
 }
 
-/// Each in a process of its own, where nothing has used the loop yet.
+/// Tests in their own processes, where nothing has used the loop yet.
 @Suite(.timeLimit(.minutes(10)))
 struct EventLoopProcessTests {
     @Test func `a signal ends a service with the code it chooses`() async {
@@ -151,7 +151,7 @@ private struct NoLuck: Error, CustomStringConvertible {
     var description: String { "no luck" }
 }
 
-/// Waits until something holds, up to a minute and ten looks, as machines that run tests have much else to do.
+/// Waits until `condition` is true. Fails after a minute and ten checks, because machines that run tests may be busy.
 @BusActor
 private func eventually(_ condition: @BusActor () -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)

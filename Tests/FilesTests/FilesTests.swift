@@ -7,7 +7,7 @@ import Testing
 @Suite struct FilesTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
 
-    /// Runs `body` in a directory of its own.
+    /// Runs `body` with a new directory.
     private func withDirectory(_ body: () throws -> Void) throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -49,7 +49,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
             defer { for end in ["", ".new"] { unlink(path + end) } }
-            // RLIMIT_FSIZE: the first call writes four bytes, and the next one says why it writes none.
+            // RLIMIT_FSIZE: the first call writes four bytes, and the next one fails with the reason.
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 4, rlim_max: 4)
             try #require(setrlimit(__rlimit_resource_t(1), &limit) == 0)

@@ -91,7 +91,7 @@ import Testing
         let files: [FileFormat: [UInt8]] = [
             .json: Array(String(repeating: "[", count: depth).utf8),
             .xml: Array(("<plist>" + String(repeating: "<array>", count: depth)).utf8),
-            // An array that holds itself.
+            // An array that contains itself.
             .binary: Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
                 + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 10],
         ]

@@ -49,7 +49,7 @@ import Testing
     }
 }
 
-/// Foundation reads and writes the same formats; what both can carry has to mean the same.
+/// Foundation reads and writes the same formats. Values that both can write have to mean the same.
 @Suite struct FoundationTests {
     private static var plain: [String: Any] {
         [
@@ -83,7 +83,7 @@ import Testing
         let formatter = ISO8601DateFormatter()
         for seconds in stride(from: -60_000_000_000.0, to: 250_000_000_000, by: 86_400 * 370 + 3601) {
             let text = formatter.string(from: Date(timeIntervalSinceReferenceDate: seconds))
-            // Foundation's calendar is the Julian one before October 1582.
+            // Before October 1582, Foundation uses the Julian calendar.
             if seconds > -13_197_000_000 { #expect(DateText.text(seconds) == text) }
             try #require(DateText.text(seconds).flatMap(DateText.seconds) == seconds)
         }

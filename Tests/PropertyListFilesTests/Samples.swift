@@ -3,7 +3,7 @@
 import Foundation
 import PropertyList
 
-/// Values of every type, and of the kinds where formats go wrong.
+/// Values of every type, with the edge cases of the formats.
 enum Samples {
     static let scalars: [Value] =
         [.boolean(true), .boolean(false)]
@@ -25,12 +25,12 @@ enum Samples {
         .dictionary(["$date": .string("x"), "other": .integer(1)]), .dictionary(["$schema": .string("x")]),
     ]
 
-    /// Control characters are what XML can't hold.
+    /// Values with control characters, which XML can't hold.
     static let beyondXML: [Value] = [.string("\u{1}"), .string("\u{1B}[31m"), .dictionary(["\u{2}": .integer(1)])]
 
     static let all = scalars + containers
 
-    /// A dictionary as large as stores get, with all of them.
+    /// A dictionary of all these values, such as a store's.
     static let store: [Text: Value] = Dictionary(
         uniqueKeysWithValues: all.enumerated().map { (Text("key\($0)"), $1) })
 }

@@ -32,7 +32,7 @@ import Testing
     @Test func `bytes from a generator, and damaged encodings, are refused or are one encoding`() {
         var generator = Generator(stream: 6)
         for _ in 0..<20_000 {
-            // Low bytes are tags and small counts, so that some of these get somewhere.
+            // Low bytes are tags and small counts, so that the decoder accepts the beginning of some inputs.
             expectRefusalOrOneEncoding(
                 generator.bytes(generator.below(12)).map { $0 % (generator.below(2) == 0 ? 12 : 255) }
             )
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `a count that fits the input but not the elements costs nothing`() {
-        // Sixteen arrays that each claim all of what is left, of 4 MB.
+        // Sixteen nested arrays, each of which claims all of the remaining 4 MB.
         var encoder = CanonicalEncoder()
         for _ in 0..<16 {
             encoder.byte(0x08)

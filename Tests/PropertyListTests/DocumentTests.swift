@@ -4,7 +4,7 @@ import Foundation
 import PropertyList
 import Testing
 
-/// docs/remote-format.md promises bytes to other implementations: its tables must say what the code does.
+/// docs/remote-format.md promises bytes to other implementations, so its tables must match the code.
 @Suite struct DocumentTests {
     @Test func `the document's vectors are the code's`() throws {
         let expected = Vector.all.map { vector in
@@ -24,7 +24,7 @@ import Testing
         #expect(try table("Refused") == expected)
     }
 
-    /// The rows of the table under a heading, without its head and without backticks.
+    /// Returns the rows of the table under a heading, without its header and without backticks.
     private func table(_ heading: String) throws -> [[String]] {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
         let document = try String(contentsOf: root.appending(path: "docs/remote-format.md"), encoding: .utf8)

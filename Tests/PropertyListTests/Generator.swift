@@ -4,7 +4,7 @@ import Foundation
 import PropertyList
 import SeededRandom
 
-/// The seed of this run's generated input: from `PROPERTY_LIST_SEED`, or another every time. Failures name it.
+/// The seed of this run's generated input: from `PROPERTY_LIST_SEED`, or random. It is printed.
 let seed: UInt64 = {
     let given = ProcessInfo.processInfo.environment["PROPERTY_LIST_SEED"].flatMap { UInt64($0) }
     let seed = given ?? .random(in: 0...UInt64.max)
@@ -12,11 +12,11 @@ let seed: UInt64 = {
     return seed
 }()
 
-/// Generated input of this run.
+/// Generates this run's input.
 struct Generator: RandomNumberGenerator {
     private var generator: SplitMix
 
-    /// A generator of its own for each stream, so that tests do not depend on their order.
+    /// Makes a generator for a stream of its own, so that tests don't depend on their order.
     init(stream: UInt64) {
         generator = SplitMix(seed: seed &+ stream &* 0xD1B5_4A32_D192_ED03)
     }
@@ -27,7 +27,7 @@ struct Generator: RandomNumberGenerator {
 
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
 
-    /// A valid value, mostly of the kinds of corners where encodings go wrong. Few choices, so that two are often equal.
+    /// Returns a valid value, mostly an edge case of encodings. The choices are few, so two values are often equal.
     mutating func value(depth: Int = 4) -> Value {
         switch below(depth > 0 ? 10 : 7) {
         case 0: return .boolean(.random(using: &self))

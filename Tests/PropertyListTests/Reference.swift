@@ -2,7 +2,7 @@
 
 import PropertyList
 
-// The rules once more, slow and obvious: straight from the interface's "Limits" and from docs/remote-format.md.
+// The rules again, slow and obvious, straight from the interface's "Limits" and docs/remote-format.md.
 
 func slowSize(_ value: Value) -> Int {
     switch value {

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// Values of so many bytes, of every kind that can be that large.
+    /// Makes values of a number of bytes, of every kind that can be that large.
     private var fillings: [@Sendable (Int) -> Value] {
         [
             { .data(Array(repeating: 0, count: $0)) },
@@ -74,7 +74,7 @@ import Testing
     @Test func `a value nested a hundred thousand deep is refused without a crash`() {
         var value = nested(100_000, false)
         #expect(throws: ValueError.tooDeep(limit: 16)) { try value.validate() }
-        // Swift frees nested arrays recursively and would run out of stack: take it apart from the outside.
+        // Swift frees nested arrays recursively and would run out of stack, so take the value apart from the outside.
         while case .array(let elements) = value, let inner = elements.first { value = inner }
         #expect(value == .integer(1))
     }

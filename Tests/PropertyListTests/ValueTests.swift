@@ -36,7 +36,7 @@ import Testing
 
     @Test func `equal values have equal bytes and hashes, and different values different bytes`() {
         var generator = Generator(stream: 2)
-        // Small ones, so that thousands of the pairs are equal.
+        // Small values, so that thousands of pairs are equal.
         let values = (0..<600).map { _ in generator.value(depth: 1) } + Vector.all.map(\.value)
         let encodings = values.map { $0.encoded() }
         var equalPairs = 0

@@ -133,12 +133,12 @@ struct Refusal: Sendable, CustomStringConvertible {
     ]
 }
 
-/// The bytes of "01 ff".
+/// Parses bytes such as "01 ff".
 func bytes(_ hex: String) -> [UInt8] {
     hex.split(separator: " ").compactMap { UInt8($0, radix: 16) }
 }
 
-/// "01 ff", of the bytes.
+/// Formats bytes, as in "01 ff".
 func hex(_ bytes: [UInt8]) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: " ")
 }

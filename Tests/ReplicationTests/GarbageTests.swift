@@ -24,7 +24,7 @@ struct GarbageTests {
 
     private func names(_ numbers: [UInt64]) -> Set<Bits128> { Set(numbers.map { Bits128(high: 0, low: $0) }) }
 
-    /// Collects garbage on so many days, and says what goes on the last one.
+    /// Collects garbage daily for a number of days, and returns what is removed on the last one.
     private mutating func collect(
         days: UInt64, _ heads: [SeenHead], segments: [UInt64] = [], joined: Set<Bits128>, published: SeenHead,
         areAllHeads: Bool = true, forgotten: Set<Origin> = []
@@ -79,7 +79,7 @@ struct GarbageTests {
         memory.note([head(other, knows: 5, segments: 2)], time: start)
         memory.noteReplaced(former.segments, by: mine.segments, time: start)
         #expect(memory.takeReplaced(start + 1, heads: [], published: mine, traits: shared).isEmpty)
-        // A listing leaves the other head out; it was seen less than a day ago.
+        // A listing omits the other head, which still counts because it was seen less than a day ago.
         let later = start + 120_000_000
         #expect(memory.takeReplaced(later, heads: [], published: mine, traits: shared) == [Bits128(high: 0, low: 1)])
         let nextDay = start + Retention.day
@@ -91,7 +91,7 @@ struct GarbageTests {
     @Test mutating func `where each object travels by itself, a segment that was replaced stays for a week`() {
         let (former, mine) = (head(own, knows: 5, segments: 1), head(own, 2, knows: 6, segments: 3))
         memory.noteReplaced(former.segments, by: mine.segments, time: start)
-        // A clock that is set back or jumps ahead frees nothing.
+        // A clock that is set back or jumps ahead doesn't let anything be removed.
         for time in [start - Retention.day, start, start + 90 * Retention.day] {
             #expect(memory.takeReplaced(time, heads: [mine], published: mine, traits: carried).isEmpty)
         }

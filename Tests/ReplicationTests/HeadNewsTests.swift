@@ -4,7 +4,7 @@ import Testing
 
 @testable import Replication
 
-/// What a look at heads means. Heads are named by numbers, and so are the states that they hold.
+/// What a listing of heads means. Heads, and the states that they hold, are named by numbers.
 struct HeadNewsTests {
     private let store = "s"
     private let vector = VersionVector([Origin(bits: 1): 5])
@@ -26,12 +26,12 @@ struct HeadNewsTests {
         let result = news.finish(joined: [store])
         #expect(result.isComplete && result.heads.count == 2 && result.headsWithGaps == [Bits128(high: 0, low: 1)])
         #expect(result.states == [store: [there]])
-        // The daily head of the same device has the same state, and its segments now.
+        // The device's next daily head has the same state, whose segments are there now.
         let next = HeadNews(
             [head(3, state: 1), head(2, state: 2)], known: result.heads, joined: result.states,
             passedOver: result.passedOver)
         #expect(next.states == [store: [gone]])
-        // As long as the head is the same, nothing is read again.
+        // While the heads don't change, nothing is read again.
         let same = HeadNews(
             [head(1, state: 1), head(2, state: 2)], known: result.heads, joined: result.states,
             passedOver: result.passedOver)

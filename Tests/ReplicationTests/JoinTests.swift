@@ -7,7 +7,7 @@ import Testing
 @Suite struct JoinTests {
     // MARK: Against the definition
 
-    /// Every run of two devices with two keys that takes at most five steps, with clocks that agree or don't.
+    /// Every run of at most five steps by two devices with two keys, with clocks that agree or don't.
     @Test(arguments: [[0, 0], [0, 50], [50, 0]] as [[UInt64]])
     func `a join is what the definition says, in every small run`(skews: [UInt64]) {
         var walk = Walk(skews: skews)
@@ -26,7 +26,7 @@ import Testing
         #expect(walk.failures == [])
     }
 
-    /// Every three states of every run of two devices, one of them as the state that is here.
+    /// Any three states of every run of two devices, each in turn as the local one.
     @Test(arguments: [[0, 0], [0, 50], [50, 0]] as [[UInt64]])
     func `of several states at once an entry lives if all that have seen it hold it, in any order`(skews: [UInt64]) {
         var walk = Walk(skews: skews)
@@ -41,7 +41,7 @@ import Testing
         let old = StoreState(entries: [k: gone], vector: VersionVector([Origin(bits: 1): 1]))
         let forgetful = StoreState(vector: VersionVector([Origin(bits: 1): 2]))
         let writer = StoreState(entries: [k: late], vector: VersionVector([Origin(bits: 2): 1]))
-        // One after the other, the later value gives way and is seen; and then the greater one is gone.
+        // Joined one after the other, the later value loses and counts as seen, and then the greater one is removed.
         #expect(old.joined(writer).joined(forgetful).entries.isEmpty)
         for states in [
             [old, writer, forgetful], [writer, old, forgetful], [forgetful, old, writer], [old, forgetful, writer],
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// The greatest of three is gone, or the two greatest are: what gave way to them is there again.
+    /// Once the greatest of three is removed, or the two greatest are, the one that lost to them lives again.
     @Test(arguments: [[1], [1, 2], [2], [1, 2, 3], []] as [[UInt64]])
     func `of several that gave way the greatest that lives stays, in any order`(gone: [UInt64]) {
         let writers: [StoreState] = (1...3).map { origin in
@@ -84,7 +84,7 @@ import Testing
         let writer = StoreState(entries: [k: late], vector: VersionVector([Origin(bits: 2): 1]))
         #expect(keeper.joined(writer).entries[k] == removed)
         #expect(forgetful.joined(writer).entries[k] == late)
-        // And whoever meets whom, they agree.
+        // The devices agree in any order of joins.
         let one = keeper.joined(writer).joined(forgetful.joined(writer))
         let other = forgetful.joined(writer).joined(keeper.joined(writer))
         #expect(one == other)
@@ -102,22 +102,22 @@ import Testing
             #expect(shared.isSubset(of: [Origin(bits: 1)]))
             return !shared.isEmpty
         }
-        // As it is, not seen yet, replaced or removed: all of this happens.
+        // Unchanged, not seen yet, replaced or removed: all of this is normal.
         #expect(!isShared(mine, seen: 2))
         #expect(!isShared(entry(2, n: 1, 5, wall: 10), seen: 1))
         #expect(!isShared(entry(2, n: 1, 5, wall: 30), seen: 2))
         #expect(!isShared(entry(2, n: 1, nil, wall: 30), seen: 2))
-        // A write that was not made here, which others may have made under another device's origin; another one of
-        // the same dot.
+        // A dot that was never made here, which is normal only under another device's origin; another write with the
+        // same dot.
         #expect(isShared(mine, seen: 3))
         #expect(!isShared(mine, seen: 3, present: 7))
         #expect(isShared(entry(1, n: 2, 7, wall: 21), seen: 2))
-        // Seen, and replaced by less or by nothing, unless that was long ago.
+        // Seen, but replaced by a lesser entry or by none, unless the write is old.
         #expect(isShared(entry(2, n: 1, 5, wall: 10), seen: 2))
         #expect(isShared(entry(2, n: 1, 5, wall: 10), seen: 2, present: 7))
         #expect(isShared(nil, seen: 2))
         #expect(!isShared(nil, seen: 2, since: 21))
-        // Of what has not changed nothing is said.
+        // A delta doesn't mention unchanged entries.
         let seen = StoreState(vector: here.vector)
         #expect(
             Join.sharedOrigins(Origin(bits: 1), here, in: seen, writtenIn: 0..<100, isDelta: true).isEmpty)
@@ -148,7 +148,7 @@ import Testing
     @Test func `a value of 2099 whose deletion was forgotten does not come back over what was written since`() {
         let far: UInt64 = 4_070_908_800_000
         let late = StoreState(entries: [k: entry(1, n: 1, 1, wall: far)], vector: VersionVector([Origin(bits: 1): 1]))
-        // The deletion, n 1, is forgotten; so the next write has no stamp to follow.
+        // The tombstone, n 1, is forgotten, so the next write has no stamp to follow.
         let here = StoreState(
             entries: [k: entry(2, n: 2, 2, wall: 100)],
             vector: VersionVector([Origin(bits: 1): 1, Origin(bits: 2): 2])
@@ -188,7 +188,7 @@ import Testing
         #expect(early.joined(later) == later && later.joined(early) == later)
 
         for (left, right) in [(1, 2), (1, 1), (nil, nil)] as [(Int?, Int?)] {
-            // Neither has seen the other's: n counts in a store, and the clones' stores differ.
+            // Neither has seen the other's write: n counts per store, and the clones' stores differ.
             let a = StoreState(entries: [k: entry(1, n: 3, left)], vector: VersionVector())
             let b = StoreState(entries: [k: entry(1, n: 4, right)], vector: VersionVector())
             #expect(a.joined(b).entries[k] == b.entries[k])
@@ -213,7 +213,7 @@ import Testing
             let plan = Join.plan(here, taking: there, isFirstDownload: true)
             #expect(plan.taken == [k: theirs] && plan.dropped.isEmpty)
             #expect(plan.vector == VersionVector([Origin(bits: 1): 1, Origin(bits: 2): 1]))
-            // Once the account is here, stamps decide again; provisional ones are less.
+            // After the account has arrived, stamps decide again; provisional ones are less.
             let later = Join.plan(here, taking: there)
             #expect(later.taken == (theirs.stamp.isProvisional ? [:] : [k: theirs]))
         }
@@ -253,7 +253,7 @@ import Testing
     }
 }
 
-// MARK: - Parts
+// MARK: - Support
 
 private let k = Key(unchecked: "k")
 private let l = Key(unchecked: "l")
@@ -287,7 +287,7 @@ extension StoreState {
     }
 }
 
-/// A state of which some entries were written here before the account arrived.
+/// A state with some entries that were written here before the account arrived.
 private struct LocalState: Joinable {
     var state: StoreState
     var provisional: Set<Key>
@@ -322,7 +322,7 @@ private struct Definition {
     }
 }
 
-/// Goes through every run of two devices, and joins each new state with all that there were in the run.
+/// Walks through every run of two devices, and joins each new state with all earlier ones of the run.
 private struct Walk {
     struct Node {
         var devices: [StoreState]
@@ -345,7 +345,7 @@ private struct Walk {
         for device in 0..<2 {
             let state = node.devices[device]
             for key in [k, l] {
-                // The first key is the first that is written: the other way round is the same run.
+                // By symmetry, the first write may always be to the first key.
                 if key == l, state.vector == VersionVector(), node.writes == [0, 0] { continue }
                 for value in [Int(depth), nil] where value != nil || state.entries[key]?.value != nil {
                     if node.writes[device] < 2 { visit(written(value, key, device, node, depth), device, depth) }
@@ -399,7 +399,7 @@ private struct Walk {
         }
     }
 
-    /// Who has joined all of a state may be given only what became another entry there since.
+    /// Checks that a device that has joined a whole state needs only the entries that have changed there since.
     private mutating func checkDelta(from before: StoreState, to after: StoreState, with own: StoreState) {
         guard before.entries.keys.allSatisfy({ after.entries[$0] != nil }) else { return }
         let here = before.joined(own)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Replication
 
-/// What a cycle does after what, without anything that does it.
+/// The order of a cycle's actions, without anything that carries them out.
 struct SyncCycleTests {
     private static let start: UInt64 = 1_700_000_000_000_000
     private let traits = BackendTraits(coalescing: .seconds(1), givesHints: false)
@@ -39,7 +39,7 @@ struct SyncCycleTests {
         .pulled(own, stores: stores, beginsAnew: beginsAnew)
     }
 
-    /// A pull that finds nothing, to its end.
+    /// Runs a pull that finds nothing.
     private mutating func pullNothing() {
         expect(.endPull(joined: []), after: pulled())
         expect(.keep(isRead: true, tooLarge: []), after: .ended(isComplete: true))
@@ -137,7 +137,7 @@ struct SyncCycleTests {
         expect(.read("a"))
         expect(.endPull(joined: ["a"]), after: .joined(.changed))
         expect(.keep(isRead: true, tooLarge: []), after: .ended(isComplete: true))
-        // What was written goes under another name, though nothing is pending.
+        // The device publishes again under its new origin, though nothing is pending.
         expect(.beginPush)
     }
 

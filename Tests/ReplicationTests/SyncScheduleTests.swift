@@ -4,7 +4,7 @@ import Testing
 
 @testable import Replication
 
-/// When passes are due. Times are seconds here, and microseconds there.
+/// When cycles are due. The tests count in seconds, the schedule in microseconds.
 struct SyncScheduleTests {
     private static let second: UInt64 = 1_000_000
     private let start: UInt64 = 1000 * second
@@ -15,7 +15,7 @@ struct SyncScheduleTests {
             BackendTraits(coalescing: coalescing, firstWait: coalescing, givesHints: givesHints), now: start)
     }
 
-    /// One whose remote has been looked at, at the start.
+    /// Makes a schedule whose remote was polled at the start.
     private func rested(givesHints: Bool = false, _ pace: SyncPace = SyncPace()) -> SyncSchedule {
         var schedule = SyncSchedule(
             BackendTraits(coalescing: .seconds(1), givesHints: givesHints), pace: pace, now: start)
@@ -58,7 +58,7 @@ struct SyncScheduleTests {
     @Test func `a quiet time between changes does not lift the limit on uploads`() {
         var schedule = rested()
         var now = start
-        // Every 11 s is more seldom than every 4 s: none of them waits for the limit, and it never gets lower.
+        // One upload every 11 s stays below the limit of one every 4 s, so none has to wait, however many there are.
         for _ in 1...40 {
             now += 11 * Self.second
             schedule.noteChange(now)
@@ -80,7 +80,7 @@ struct SyncScheduleTests {
         _ = schedule.begin(seconds(wait))
         schedule.passed(seconds(wait), received: false, uploaded: false, isPending: false)
         #expect(schedule.nextCycle == seconds(2 * wait))
-        // Somebody who listens has it looked at more often, and less and less as nothing comes.
+        // With subscribers it is polled more often, and then less and less while nothing arrives.
         schedule.hasSubscribers = true
         var now = seconds(2 * wait)
         for _ in 1...20 {
@@ -103,7 +103,7 @@ struct SyncScheduleTests {
             schedule.follow(circumstances(.present), seconds(moment))
             #expect(schedule.nextCycle == seconds(look))
         }
-        // Nobody knew before: the account was looked at when it was gone on with.
+        // The presence was unknown before. The remote was polled at the start, so the next poll is 30 s later.
         var schedule = rested()
         schedule.follow(circumstances(.present), seconds(20))
         #expect(schedule.nextCycle == seconds(30))
@@ -152,7 +152,7 @@ struct SyncScheduleTests {
         #expect(schedule.nextCycle == seconds(900))
         schedule.noteHint(seconds(2))
         #expect(schedule.nextCycle == seconds(900))
-        // Nothing was uploaded for long.
+        // The last upload was long ago, so this one doesn't wait.
         schedule.noteChange(seconds(3))
         expectBegin(&schedule, seconds(3) + 50_000, uploads: true)
         schedule.passed(seconds(4), received: false, uploaded: true, isPending: false)
@@ -174,7 +174,7 @@ struct SyncScheduleTests {
         #expect(other.nextCycle == seconds(30))
     }
 
-    /// Begins a pass, which is to upload or not.
+    /// Begins a cycle, and expects whether it is to upload.
     private func expectBegin(
         _ schedule: inout SyncSchedule, _ now: UInt64, uploads: Bool,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -342,7 +342,7 @@ struct SyncScheduleTests {
         for _ in 0..<9 { schedule.failed(seconds(5), retryAfter: nil, jitter: 0) }
         schedule.noteNetwork(seconds(100))
         #expect(schedule.nextCycle == seconds(100))
-        // Names may not be known yet.
+        // DNS may not work yet.
         schedule.failed(seconds(100), retryAfter: nil, jitter: 0)
         #expect(schedule.nextCycle.map { $0 < seconds(105) } == true)
         schedule.failed(seconds(105), retryAfter: 600, jitter: 0)

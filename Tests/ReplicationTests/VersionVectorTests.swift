@@ -27,7 +27,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(2)))
     func `many origins that lie between each other are joined in linear time`() {
-        // One by one this takes hours: each would move half of the others.
+        // Inserting the dots one by one takes hours, because each moves half of the others.
         let count: UInt64 = 400_000
         var even = vector(Dictionary(uniqueKeysWithValues: (0..<count).map { ($0 * 2, 1) }))
         even.formUnion(vector(Dictionary(uniqueKeysWithValues: (0..<count).map { ($0 * 2 + 1, 1) })))

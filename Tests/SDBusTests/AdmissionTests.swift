@@ -4,12 +4,12 @@ import Testing
 
 @testable import SDBus
 
-/// What comes in passes one place, and what goes out is weighed.
+/// Every incoming call passes admission, and the size of every outgoing message is reported.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct AdmissionTests {
     private let properties = "org.freedesktop.DBus.Properties"
-    /// An interface whose answers are as large as the caller says.
+    /// An interface whose replies are as large as the caller wants.
     private static let much = Interface<Thing>(
         "org.example.Much",
         [
@@ -31,7 +31,7 @@ struct AdmissionTests {
         _ = try await ends.client.property(nil, "/thing", "Size", "u") { try $0.readUInt32() }
         _ = await errorName { try await ends.invoke("NoSuchMethod") }
         _ = await errorName { _ = try await ends.client.introspect(nil, "/nowhere") }
-        // A call that is sent, and not called, wants no answer.
+        // libsystemd marks a call that is sent without waiting for a reply as one that wants none.
         try ends.client.send(ends.client.newCall(nil, "/thing", "org.example.Thing", "WhoAmI"))
         try await eventually { seen.count == 6 }
         #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect", "WhoAmI"])
@@ -204,7 +204,7 @@ struct AdmissionTests {
         _ = await errorName { try await ends.invoke("Stumble") }
         _ = try await ends.client.property(nil, "/thing", "Version", "s") { try $0.readString() }
         #expect(weights.count == 4)
-        // "" and a number; the sentence; "1.0".
+        // Contents: "" and a number; the error's sentence; "1.0".
         #expect(weights.suffix(3) == [128 + 12, 128 + 13, 128 + 8])
     }
 

@@ -5,11 +5,11 @@ import Testing
 
 @testable import SDBus
 
-/// Calls of senders that aren't known yet.
+/// Calls from senders whose credentials aren't known yet.
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ArrivalTests {
-    /// Takes notes.
+    /// Records the numbers and senders of calls.
     private final class Notes {
         var numbers: [UInt32] = []
         var senders: Set<String> = []
@@ -75,7 +75,7 @@ struct ArrivalTests {
 
     @Test func `a new caller's call that wants no answer is done`() async throws {
         let client = try bus.connect()
-        // libsystemd marks a call that is sent, and not called, as one that wants no answer.
+        // libsystemd marks a call that is sent without waiting for a reply as one that wants none.
         try client.send(try note(7, on: client))
         try await eventually { notes.numbers == [7] }
     }
@@ -91,7 +91,7 @@ struct ArrivalTests {
     @Test func `a new caller that sends too much before it is known is refused, and then served`() async throws {
         let client = try bus.connect()
         var (answers, refusals) = (0, 0)
-        // Twelve of them are more than one sender's may take.
+        // Twelve of them exceed the limit for one sender.
         for number in 0..<12 as Range<UInt32> {
             try client.start(try note(number, on: client, filling: 32 << 10), timeout: nil) { answer in
                 if case .success = answer { answers += 1 } else { refusals += 1 }
@@ -118,7 +118,7 @@ struct ArrivalTests {
 
     // MARK: Support
 
-    /// Waits until the bus has everything that the client sent, while the server reads nothing: its loop is this thread's.
+    /// Waits until the bus has everything that the client sent. The server reads nothing: its loop is on this thread.
     private func waitForBus(_ client: BusConnection) throws {
         let name = "org.freedesktop.DBus"
         let call = try client.newCall(name, "/org/freedesktop/DBus", name, "GetId")

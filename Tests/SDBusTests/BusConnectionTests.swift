@@ -15,7 +15,7 @@ struct BusConnectionTests {
 
     // MARK: Counts
 
-    /// As dbus-daemon says it, and as a bus does that refuses to say it of one connection, or says something else.
+    /// As dbus-daemon reports them, and as a bus that refuses to for one connection, or that reports other counts.
     @Test(
         arguments: [
             nil, BusError(name: "org.freedesktop.DBus.Error.Failed", message: "Unimplemented functionality"),
@@ -112,14 +112,14 @@ struct BusConnectionTests {
         try await ends.callKeep(1)
         ends.client.dispatcher.stop()
         for _ in 0..<80 {
-            // As many as the socket takes, so that none has to wait for the client's turn.
+            // No more than the socket takes, so that none waits for the client's loop.
             for _ in 0..<50 {
                 let call = try ends.client.newCall(nil, "/blob", "org.example.Blob", "Get")
                 try ends.client.start(call, timeout: nil) { _ in }
             }
             try await Task.sleep(for: .milliseconds(2))
         }
-        // The socket takes some megabytes; 1024 wait.
+        // The socket holds some megabytes; 1024 messages wait.
         try await eventually { ends.server.dispatcher.queuedWrites >= 1024 }
         #expect(ends.thing.calls < 4000)
         #expect((1024...1100).contains(ends.server.dispatcher.queuedWrites))
@@ -183,7 +183,7 @@ struct BusConnectionTests {
         try await eventually { closed == 20 }
     }
 
-    /// One end, with signals on the way to the other, which a thread is about to release.
+    /// Returns one end of a pair, with signals in flight to the other, which a thread is about to release.
     private func serverOfReleasedClient() throws -> BusConnection {
         let (server, client) = try BusConnection.pair()
         for _ in 0..<50 { try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: "")) }
@@ -234,7 +234,7 @@ struct BusConnectionTests {
         try await connection.names.release("org.example.Name")
         try await connection.names.request("org.example.Name")
         #expect(losses == 0)
-        // Behind the connection's back.
+        // Releases the name without the connection's knowledge.
         try await connection.invoke(
             "org.freedesktop.DBus",
             "/org/freedesktop/DBus",
@@ -261,7 +261,7 @@ struct BusConnectionTests {
         try signal.append(strings: ["a", "b"])
         try server.send(signal)
         try await eventually { !received.isEmpty }
-        // An answer of the bus after it, so that a copy would have arrived.
+        // The bus's reply to this comes after the signal, so a copy would have arrived by now.
         _ = try await other.introspect("org.freedesktop.DBus", "/")
         #expect(received == [["a", "b", try #require(server.uniqueName)]])
         #expect(overheard == 0)
@@ -285,7 +285,7 @@ struct BusConnectionTests {
 }
 
 extension ThingPair {
-    /// Calls Keep, so often at once; answers if nobody else does.
+    /// Calls Keep `count` times at once, and replies unless the server's `afterDispatch` does.
     fileprivate func callKeep(_ count: Int) async throws {
         let isAnswered = server.afterDispatch != nil
         try await withThrowingTaskGroup(of: Void.self) { group in

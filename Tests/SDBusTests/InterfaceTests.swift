@@ -200,7 +200,7 @@ struct InterfaceTests {
         #expect(loads == 0)
         #expect(try await client.property(nil, "/things/a", "Size", "u") { try $0.readUInt32() } == 7)
         #expect(loads == 1)
-        // One of its properties can't be read.
+        // One of the properties can't be read.
         let all = await errorName {
             try await client.invoke(nil, "/things/a", "org.freedesktop.DBus.Properties", "GetAll") {
                 try $0.append("org.example.Thing")

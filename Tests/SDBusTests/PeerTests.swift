@@ -55,7 +55,7 @@ struct PeerTests {
         let thing = Thing()
         let (server, slot) = try serve(thing)
         let client = try bus.connect()
-        // The server doesn't get to it before the client has gone: everything here is on the loop's thread.
+        // All of this is on the loop's thread, so the server receives the call only after the client has gone.
         let call = try client.newThingCall(server, "Keep")
         try client.send(call)
         client.flush()
@@ -166,7 +166,7 @@ struct PeerTests {
         return (server, try server.register(thingInterface, at: "/thing", thing))
     }
 
-    /// The peers of clients, by a call of each that isn't answered yet.
+    /// Returns the peers of clients, from a call of each.
     private func keepCalls(of clients: [BusConnection], _ thing: Thing, _ server: BusConnection) async throws -> [Peer]
     {
         for (index, client) in clients.enumerated() {

@@ -3,7 +3,7 @@
 import Foundation
 import SDBus
 
-/// A message bus of its own for a test; ends with the test.
+/// A private message bus for a test. It ends when it is released.
 final class PrivateBus {
     let address: BusAddress
     private let daemon = Process()
@@ -29,11 +29,11 @@ final class PrivateBus {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    /// Ends the daemon without warning.
+    /// Kills the daemon.
     func kill() {
         guard daemon.isRunning else { return }
-        // Not waitUntilExit(): a program that another test starts inherits what it waits for, and it would wait for that
-        // program as well.
+        // Not waitUntilExit(): programs that other tests start inherit the descriptor that it waits for, so it would
+        // wait for them as well.
         Foundation.kill(daemon.processIdentifier, SIGKILL)
     }
 
@@ -45,7 +45,7 @@ final class PrivateBus {
 
 struct Timeout: Error {}
 
-/// Waits until `condition` is true; fails after a minute and ten looks, as machines that run tests have much else to do.
+/// Waits until `condition` is true. Fails after a minute and ten checks, because machines that run tests may be busy.
 @BusActor
 func eventually(_ condition: @BusActor () -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)

@@ -54,7 +54,7 @@ let thingInterface = Interface<Thing>(
     ]
 )
 
-/// Two ends with a ``Thing`` at `/thing` on one of them.
+/// A pair of connections, one of them with a ``Thing`` at `/thing`.
 @BusActor
 struct ThingPair {
     let server: BusConnection
@@ -79,7 +79,7 @@ struct ThingPair {
         try await client.invoke(nil, "/thing", "org.example.Thing", member, build)
     }
 
-    /// Sends a value in a variant and reads it from the answer.
+    /// Sends a value in a variant, and reads it from the reply.
     func echo<R: Sendable>(
         _ contents: StaticString,
         _ write: (Message) throws -> Void,
@@ -102,12 +102,12 @@ struct ThingPair {
 }
 
 extension BusConnection {
-    /// What introspection says of an object.
+    /// Returns an object's introspection data.
     func introspect(_ destination: String?, _ path: String) async throws -> String {
         try await call(destination, path, "org.freedesktop.DBus.Introspectable", "Introspect") { try $0.readString() }
     }
 
-    /// A property of a ``Thing``, read by `read`.
+    /// Returns a property of a ``Thing``, decoded by `read`.
     func property<R: Sendable>(
         _ destination: String?,
         _ path: String,
@@ -125,7 +125,7 @@ extension BusConnection {
     }
 }
 
-/// The D-Bus error that `body` throws.
+/// Returns the name of the D-Bus error that `body` throws; `nil` if it throws none.
 @BusActor
 func errorName(_ body: @BusActor () async throws -> Void) async -> String? {
     do {

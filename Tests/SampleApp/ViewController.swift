@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// As an app for Apple's systems has it: what Apple's sample "Synchronizing App Preferences with iCloud" does, with
-// UbiquitousStore imported, and a block where it has a selector. It is compiled in the language that such code is in.
+// As in an app for Apple's systems: what Apple's sample "Synchronizing App Preferences with iCloud" does, with
+// UbiquitousStore imported, and a block in place of a selector. It is compiled in Swift 5 mode, like such code.
 
 import Foundation
 import UbiquitousStore

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// An app in a process of its own, for tests of what one process does to the next.
+// An app in its own process, for tests of how processes affect each other.
 //
 //     sample-app                 prints the colours that others choose
 //     sample-app choose COLOUR   chooses one, and follows the others
-//     sample-app literals        writes values as they stand in code
+//     sample-app literals        writes values from literals
 //     sample-app exit            writes, and ends at once
 //     sample-app read            reads, and ends at once
 //     sample-app synchronize     writes, synchronizes and ends at once
-//     sample-app fork-open       opens a store in a child that is no program of its own
-//     sample-app fork            reads, writes and synchronizes in a child that is no program of its own
+//     sample-app fork-open       opens a store in a child that forked without exec
+//     sample-app fork            reads, writes and synchronizes in a child that forked without exec
 
 import Foundation
 import UbiquitousStore
@@ -48,12 +48,12 @@ default:
     RunLoop.main.run()
 }
 
-/// Synchronizes until the service answers: one call waits for a second at most, which a busy machine may take.
+/// Synchronizes until the service answers. One call waits for at most a second, too short for a busy machine.
 func settle() {
     while !store.synchronize() { usleep(10_000) }
 }
 
-/// Swift has no fork(), and C libraries that an app calls may have.
+/// Forks. Swift has no fork(), but C libraries that an app uses may call it.
 func forkChild() -> pid_t {
     typealias Fork = @convention(c) () -> pid_t
     store.set("parent", forKey: "key")
@@ -65,7 +65,7 @@ func forkChild() -> pid_t {
 func forkAndOpen() {
     let child = forkChild()
     if child == 0 {
-        // A child has no threads for tasks: this one runs here until it waits for something.
+        // The child has no threads for tasks, so this one runs here until it suspends.
         Task.immediate {
             do {
                 _ = try await UbiquitousStore.open()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Wrapping 02 of docs/remote-format.md, a second time: written from that page, with nothing of the Swift code.
+"""A second implementation of wrapping 02 of docs/remote-format.md, written from that page without the Swift code.
 
     sealed.py WORDLIST < REQUESTS
 
@@ -23,7 +23,7 @@ WORDS_SUM = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
 
 
 class Refused(Exception):
-    """A blob that is not read, and as what."""
+    """A blob is refused; the text says why."""
 
 
 def sha256(data):
@@ -113,7 +113,7 @@ class Reader:
 
 
 def begin(data, kind, limit, summed):
-    """A reader behind format and wrapping; without the sum, if there is one."""
+    """Returns a reader after format and wrapping. Checks and removes the digest at the end, if there is one."""
     if len(data) > limit:
         raise Refused("damaged")
     if data[:4] != kind:
@@ -226,7 +226,7 @@ def seal_segment(key, content):
 
 
 def open_blob(key, kind, data):
-    """The content, the origin of a head, and the name of a segment."""
+    """Returns the content, a head's origin, and a segment's name."""
     head = kind == HEAD
     reader = begin(data, kind, LONGEST[kind], head)
     if reader.take(16) != key.identifier:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has the program believe that it is later than the kernel has it, as after the clock was set back. Times that are
-// counted since the start of the machine stay right. For LD_PRELOAD.
+// Makes the program believe that it is later than the kernel says, as if the clock had been set back after the program
+// read it. Clocks that count from the machine's start are not changed. For LD_PRELOAD.
 //
-//   SHIFTED_CLOCK       by how many seconds; without it, which is so in the tests themselves, nothing is changed
-//   SHIFTED_CLOCK_STEP  by how many more at each look: less than 0 is a clock that is set back again and again
+//   SHIFTED_CLOCK       the number of seconds; unset, as in the tests themselves, nothing is changed
+//   SHIFTED_CLOCK_STEP  the seconds to add at each reading; a negative number is a clock that is set back repeatedly
 
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has names of hosts, users or groups be looked up for ever, as by a resolver or a directory service that nobody answers.
-// For LD_PRELOAD.
+// Makes lookups of hosts, users or groups hang, as with a resolver or directory service that doesn't answer. For
+// LD_PRELOAD.
 //
-//   SLOW_NAMES, SLOW_USERS, SLOW_GROUPS  a file that is made when a name is looked up, and gets a byte for each that is;
-//                                        it goes on when the file is gone. Without the variable, which is so in the
-//                                        tests themselves, names are looked up as ever
+//   SLOW_NAMES, SLOW_USERS, SLOW_GROUPS  a file that is created at a lookup, and gets a byte for each lookup. Lookups
+//                                        hang until it is removed. If the variable is unset, as in the tests
+//                                        themselves, lookups work as usual
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -5,14 +5,14 @@ import SDBus
 import StoreBus
 import Testing
 
-/// An object that reads a value of a variant and keeps it, and one that sends it back in its canonical form.
+/// An object that keeps a value that it reads from a variant, and sends it back in its canonical form.
 @BusActor
 final class Echo {
     var value: Value?
     var signature = ""
 }
 
-/// Two ends of a connection, one of which has an ``Echo``.
+/// A pair of connections, one of them with an ``Echo``.
 @BusActor
 struct EchoPair {
     let echo = Echo()
@@ -49,19 +49,19 @@ struct EchoPair {
         )
     }
 
-    /// What a value is read as that `build` writes.
+    /// Returns the value that the server reads from what `build` writes.
     func read(_ build: @BusActor (Message) throws -> Void) async throws -> Value {
         echo.value = nil
         try await client.invoke(nil, "/echo", "org.example.Echo", "Take", build)
         return try #require(echo.value)
     }
 
-    /// How many bytes were read, at least, of a value that is too large for a store that takes little; otherwise 0.
+    /// Returns the least number of bytes that a value needs, if it exceeds the limits of a small store; otherwise 0.
     func excess(_ build: @BusActor (Message) throws -> Void) async throws -> UInt64 {
         try await client.call(nil, "/echo", "org.example.Echo", "TakeLittle", build: build) { try $0.readUInt64() }
     }
 
-    /// What the client gets for a value, and the types that it came as.
+    /// Returns a value as the client receives it, and its D-Bus type.
     func give(_ value: Value) async throws -> (Value, type: String) {
         echo.value = value
         return try await client.call(nil, "/echo", "org.example.Echo", "Give") { answer in
@@ -84,7 +84,7 @@ struct EchoPair {
     }
 }
 
-/// The last word of the error that `body` throws; "" if it throws none.
+/// Returns the last part of the name of the error that `body` throws; "" if it throws none.
 @BusActor
 func errorName(_ body: @BusActor () async throws -> Void) async -> String {
     do {

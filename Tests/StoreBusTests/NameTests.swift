@@ -33,7 +33,7 @@ struct DataNameTests {
     @Test func `data that is set aside now is later than all that the user has`() {
         #expect(next(50, besides: []) == "u1000.ada.50")
         #expect(next(50, besides: ["u1000.ada.50", "u1000.ada.49"]) == "u1000.ada.51")
-        // One in between is free again, since the oldest are removed.
+        // A number in between is free, because the oldest data was removed, but isn't used again.
         #expect(next(50, besides: ["u1000.ada.52", "u1000.ada.50"]) == "u1000.ada.53")
         #expect(next(50, besides: ["u1000.ada.4000"]) == "u1000.ada.4001")
     }

@@ -204,7 +204,7 @@ struct ValueTests {
     @Test func `arrays in their type count as containers, empty as they are`() async {
         let deep = String(repeating: "a", count: 15) + "i"
         #expect(await refusal("a" + deep) { try $0.container("a", deep) {} } == "")
-        // The outer one is empty, so that the others aren't there.
+        // The outer array is empty, so the inner ones don't exist.
         #expect(await refusal("aa" + deep) { try $0.container("a", "a" + deep) {} } == "")
     }
 

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// A backend as a third party has it: the example of docs/backends.md, against what this repository offers as products.
-// `script/third-party` builds it, and sees that no database comes along.
+// A third party's backend: the example of docs/backends.md, built against this repository's products.
+// `script/third-party` builds it, and checks that no database is built with it.
 let package = Package(
     name: "third-party-backend",
     dependencies: [.package(name: "ubiquitous-store", path: "../..")],

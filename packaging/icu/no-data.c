@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Foundation brings ICU and its data: 34 MB about languages and calendars, half of the program, none of which is asked
-// for here. With --wrap=icudt76_dat this takes its place: a table of contents without entries, as ICU documents
-// it for programs that bring no data (udata.h, "ToCP"). The name has ICU's version in it: with another toolchain
-// the program only is larger.
+// Foundation includes ICU, with 34 MB of data about languages and calendars: half of the program, and unused here. With
+// --wrap=icudt76_dat this replaces the data: a table of contents without entries, as ICU documents it for programs that
+// provide no data (udata.h, "ToCP"). The symbol contains ICU's version; with another toolchain, the program is just
+// larger.
 
 #include <stdint.h>
 

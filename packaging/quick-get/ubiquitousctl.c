@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The package installs this program as ubiquitousctl. Scripts get values again and again, and the program with all
-// commands takes twice as long to start as the call takes. This one answers `get KEY` and `get --store IDENTIFIER KEY`
-// if the value is an integer, a truth value or a plain string. It leaves everything else to the other one, which begins
-// anew: other commands, other values, errors, a slow service. That is safe, because getting a value changes nothing.
+// The package installs this program as ubiquitousctl. Scripts read values often, and the full program takes twice as
+// long to start as the call takes. This one answers `get KEY` and `get --store IDENTIFIER KEY` if the value is an
+// integer, a Boolean or a plain string. For everything else, it runs the full program from the start: other commands,
+// other values, errors, a slow service. That is safe because reading a value changes nothing.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 static char **words;
 
-// Replaces this process with the program that has all commands.
+// Replaces this process with the full program.
 static void leave_it(int number) {
     (void)number;
     alarm(0);
@@ -56,7 +56,7 @@ static bool is_plain(const char *text) {
     return byte[-1] != ' ';
 }
 
-// sd-bus, loaded only when it is needed, because other commands shouldn't wait for it twice.
+// sd-bus is loaded only when needed, because for other commands the full program loads it again.
 #define FUNCTIONS(f) \
     f(sd_bus_new) f(sd_bus_set_address) f(sd_bus_set_bus_client) f(sd_bus_start) f(sd_bus_open_system) \
     f(sd_bus_path_encode) f(sd_bus_call_method) f(sd_bus_message_enter_container) f(sd_bus_message_peek_type) \
@@ -78,7 +78,7 @@ static bool open_bus(sd_bus **bus) {
         p_sd_bus_set_bus_client(*bus, true) >= 0 && p_sd_bus_start(*bus) >= 0;
 }
 
-// Prints the value of a key. Returns false if that is left to the other program.
+// Prints the value of a key. Returns false if the full program has to do it.
 static bool get(const char *identifier, const char *key) {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
@@ -112,10 +112,10 @@ int main(int count, char **arguments) {
     if (named) identifier = arguments[3];
     bool is_get = (count == 3 || named) && !strcmp(arguments[1], "get") && is_operand(key) && identifier &&
         is_operand(identifier);
-    // If one of these is closed, the connection to the bus would get its number.
+    // If standard output or standard error were closed, the bus connection would get its number.
     for (int stream = 1; is_get && stream < 3; stream++) is_get = fcntl(stream, F_GETFD) >= 0;
     if (is_get) {
-        // After a second the other program takes over, because it shows on a terminal that it waits.
+        // After a second the full program takes over, because it shows on a terminal that it waits.
         struct sigaction late = {.sa_handler = leave_it, .sa_flags = SA_NODEFER};
         sigaction(SIGALRM, &late, NULL);
         alarm(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libdispatch's threads set their priority, which the unit's filter of system calls refuses; they say so in the journal
-// and go on. GRDB has a dispatch queue for each database, and with the end of one there is such a thread. Here all
-// priorities are the same: with --wrap=setpriority nothing is asked of the kernel.
+// libdispatch's threads set their priority. The unit's system call filter refuses that, and libdispatch reports it in
+// the journal and continues. GRDB has a dispatch queue for each database, and the end of one starts such a thread. All
+// priorities are the same here, so with --wrap=setpriority this replaces the call.
 
 int __wrap_setpriority(int which, unsigned who, int priority);
 

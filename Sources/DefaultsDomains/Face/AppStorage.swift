@@ -92,8 +92,7 @@ final class StorageBoxes: Sendable {
 
     private init(_ search: SearchBox) { self.search = search }
 
-    /// The box of a key in an object's domain. From now on it is notified of changes of the value that the object
-    /// finds.
+    /// Returns the box of a key in an object's domain. From now on it is notified of changes of the object's value.
     static func box(_ key: String, _ defaults: UserDefaults) -> StorageBox {
         let search = defaults.box
         let boxes = search.process.storage.withLock { all in

@@ -26,18 +26,18 @@ extension UserDefaults {
             values = [String: SearchList.Change](change.changes.map { ($0.key.string, $0) }) { $1 }
         }
 
-        /// The effective value before the change; `nil` if there was none, or the key isn't one of ``keys``.
+        /// Returns the effective value before the change; `nil` if there was none, or the key isn't one of ``keys``.
         public func oldObject(forKey key: String) -> Any? { values[key]?.old?.object }
 
-        /// The effective value after the change; `nil` if there is none, or the key isn't one of ``keys``.
+        /// Returns the effective value after the change; `nil` if there is none, or the key isn't one of ``keys``.
         public func newObject(forKey key: String) -> Any? { values[key]?.new?.object }
 
-        /// The effective value before the change, or the key's default if there was none.
+        /// Returns the effective value before the change, or the key's default if there was none.
         public func oldValue<Value>(for key: Key<Value>) -> Value {
             values[key.name]?.old.flatMap { key.decode($0) } ?? key.defaultValue
         }
 
-        /// The effective value after the change, or the key's default if there is none.
+        /// Returns the effective value after the change, or the key's default if there is none.
         public func newValue<Value>(for key: Key<Value>) -> Value {
             values[key.name]?.new.flatMap { key.decode($0) } ?? key.defaultValue
         }

@@ -105,46 +105,46 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Getting values
 
-    /// The value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
+    /// Returns the value of a key, as NSNumber, String, Data, Date, an array or a dictionary; `nil` if there is none.
     open func object(forKey defaultName: String) -> Any? { box.value(defaultName)?.object }
 
-    /// The string of a key, or a number as text, with the fewest digits that represent it; `nil` for any other value.
+    /// Returns the string of a key, or a number as text with the fewest digits that represent it; `nil` otherwise.
     open func string(forKey defaultName: String) -> String? { box.value(defaultName)?.defaultsString }
 
-    /// The array of a key; `nil` if there is no value or one of another type.
+    /// Returns the array of a key; `nil` if there is no value or one of another type.
     open func array(forKey defaultName: String) -> [Any]? {
         if case .array(let values)? = box.value(defaultName) { values.map(\.object) } else { nil }
     }
 
-    /// The dictionary of a key; `nil` if there is no value or one of another type.
+    /// Returns the dictionary of a key; `nil` if there is no value or one of another type.
     open func dictionary(forKey defaultName: String) -> [String: Any]? {
         if case .dictionary(let values)? = box.value(defaultName) { values.objects } else { nil }
     }
 
-    /// The data of a key; `nil` if there is no value or one of another type.
+    /// Returns the data of a key; `nil` if there is no value or one of another type.
     open func data(forKey defaultName: String) -> Data? {
         if case .data(let bytes)? = box.value(defaultName) { Data(bytes) } else { nil }
     }
 
-    /// The array of strings of a key; `nil` if there is none, or if an element is no string.
+    /// Returns the array of strings of a key; `nil` if there is none, or if an element is no string.
     open func stringArray(forKey defaultName: String) -> [String]? { box.value(defaultName)?.defaultsStrings }
 
-    /// The integer of a key, or the number with which a string begins; 0 if there is none.
+    /// Returns the integer of a key, or the number with which a string begins; 0 if there is none.
     open func integer(forKey defaultName: String) -> Int { box.value(defaultName)?.defaultsInteger ?? 0 }
 
-    /// The number of a key, or the one with which a string begins; 0 if there is none.
+    /// Returns the number of a key, or the one with which a string begins; 0 if there is none.
     open func float(forKey defaultName: String) -> Float { box.value(defaultName)?.defaultsFloat ?? 0 }
 
-    /// The number of a key, or the one with which a string begins; 0 if there is none.
+    /// Returns the number of a key, or the one with which a string begins; 0 if there is none.
     open func double(forKey defaultName: String) -> Double { box.value(defaultName)?.defaultsDouble ?? 0 }
 
-    /// The Boolean of a key. Numbers other than 0 and strings such as "YES" are true; false if there is none.
+    /// Returns the Boolean of a key. Numbers other than 0 and strings such as "YES" are true; false if there is none.
     open func bool(forKey defaultName: String) -> Bool { box.value(defaultName)?.defaultsBool ?? false }
 
-    /// The URL of a key: one that was set, or the file at a path, in which `~` is expanded.
+    /// Returns the URL of a key: one that was set, or the file at a path, in which `~` is expanded.
     open func url(forKey defaultName: String) -> URL? { box.value(defaultName)?.defaultsURL }
 
-    /// All keys and values of all layers that this object searches.
+    /// Returns all keys and values of all layers that this object searches.
     open func dictionaryRepresentation() -> [String: Any] { box.read { $0.found.mapValues(\.value) }.objects }
 
     // MARK: Setting values
@@ -314,10 +314,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Managed keys
 
-    /// Whether an administrator forces or locks a key.
+    /// Returns whether an administrator forces or locks a key.
     open func objectIsForced(forKey key: String) -> Bool { box.read { $0.isForced(Text(key)) } }
 
-    /// Whether an administrator forces or locks a key of a domain, whether or not this object searches it.
+    /// Returns whether an administrator forces or locks a key of a domain, whether or not this object searches it.
     open func objectIsForced(forKey key: String, inDomain domain: String) -> Bool {
         guard DomainName.problem(domain) == nil else { return false }
         box.process.awaitDomains([Text(domain)])

@@ -32,7 +32,7 @@ extension UserDatabase {
     private func trim(_ replica: Replica, of store: Store) {
         let isPlenty = replica.surplus.count >= Retention.surplus
         if replica.mayHoldTooMuch || (isPlenty && replica.oldestLoss < horizon) {
-            try? sift(replica, of: store)
+            try? pruneByAgeAndSize(replica, of: store)
         } else if isPlenty {
             try? removeSurplus(of: replica)
         }
@@ -49,7 +49,7 @@ extension UserDatabase {
     }
 
     /// Reads all changes, and removes those that are not kept.
-    private func sift(_ replica: Replica, of store: Store) throws(EngineError) {
+    private func pruneByAgeAndSize(_ replica: Replica, of store: Store) throws(EngineError) {
         let writer = try openWriter
         var trimming = Trimming(
             isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time(),

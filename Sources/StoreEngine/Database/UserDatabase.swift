@@ -93,7 +93,7 @@ package final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
-        Salvage.leaveTrace(in: directory)
+        Salvage.createPresenceFile(in: directory)
         do { try origins.start() } catch .diskFull {
             // Nothing can be uploaded either, as uploads are counted first. The next start takes a new origin again.
         }
@@ -101,7 +101,7 @@ package final class UserDatabase {
 
     /// Moves what is left in the log to the database file, and closes it. Later calls fail.
     package func close() {
-        origins.leaveEndWord()
+        origins.writeShutdownToken()
         connection.close()
     }
 
@@ -210,7 +210,7 @@ package final class UserDatabase {
         staging = WriteBatch()
         if batch.isEmpty { return batch.drop() }
         do { try writeMakingRoom(batch) } catch {
-            batch.takeBack()
+            batch.revert()
             throw error
         }
         if batch.storesOrigin { origins.noteStored() }

@@ -107,8 +107,8 @@ struct WriteBatch {
     }
 
     /// Reverts memory, the last store first.
-    func takeBack() {
-        for store in stores.reversed() { store.takeBack() }
+    func revert() {
+        for store in stores.reversed() { store.revert() }
     }
 
     /// Ends a batch that writes nothing.

@@ -67,7 +67,7 @@ package struct Origins {
         """
 
     /// Writes the same word to the database and to `/run`, as the last write, so that the next start keeps the origin.
-    func leaveEndWord() {
+    func writeShutdownToken() {
         guard isStored, connection.isOpen else { return }
         let drawn = environment.random()
         let word = try? connection.write { db in

@@ -93,7 +93,7 @@ struct Salvage {
     // MARK: The trace
 
     /// The name of an empty file that records that a database exists, so that an empty or missing one is known as lost.
-    private static let traceName = "stores.made"
+    private static let presenceFileName = "stores.made"
 
     /// Checks whether the database was lost.
     /// - Throws: `EngineError.corrupt` if it was.
@@ -101,13 +101,13 @@ struct Salvage {
         let path = directory + "/" + DatabaseFile.name
         // An empty file without a trace is what an interrupted creation leaves. With a log beside it, it is damage:
         // SQLite would remove the log.
-        guard isEmpty(path), exists(directory + "/" + traceName) || !isEmpty(path + "-wal") else { return }
+        guard isEmpty(path), exists(directory + "/" + presenceFileName) || !isEmpty(path + "-wal") else { return }
         throw EngineError.corrupt(exists(path) ? "its file is empty" : "its file is gone")
     }
 
     /// Creates the file that records that a database exists. If that fails, the next start tries again.
-    static func leaveTrace(in directory: String) {
-        let path = directory + "/" + traceName
+    static func createPresenceFile(in directory: String) {
+        let path = directory + "/" + presenceFileName
         if exists(path) { return }
         close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
     }

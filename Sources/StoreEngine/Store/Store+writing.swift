@@ -215,7 +215,7 @@ struct ReplicaUndo {
 
 extension Store {
     /// Reverts the staged writes.
-    func takeBack() {
+    func revert() {
         guard let undo else { return }
         self.undo = nil
         for (replica, key, record) in undo.records.reversed() { replica.replace(key, by: record) }

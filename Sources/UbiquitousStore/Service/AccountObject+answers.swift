@@ -29,7 +29,7 @@ package struct SignInOptions: Sendable {
     /// Whether this device ignores other keys in the remote; with ``recoveryPhrase``.
     package var rejectsOthers: Bool?
 
-    /// No options.
+    /// Makes empty options.
     package init() {}
 
     /// Writes the arguments of a call.

@@ -68,14 +68,14 @@ package final class ServiceConnection {
     /// The service itself.
     package var manager: ManagerObject { ManagerObject(connection: self) }
 
-    /// A user's account.
+    /// Returns a user's account.
     ///
     /// - Parameter uid: the user; `nil` is the caller. Only root may name another.
     package func account(ofUser uid: UInt32? = nil) -> AccountObject {
         AccountObject(connection: self, path: BusNames.accountPath(uid: uid ?? geteuid()))
     }
 
-    /// An app's store.
+    /// Returns an app's store.
     ///
     /// - Parameters:
     ///   - identifier: as a manifest declares it.
@@ -112,7 +112,7 @@ package final class ServiceConnection {
         }
     }
 
-    /// All properties of an interface of an object of the service.
+    /// Returns all properties of an interface of an object of the service.
     package func properties(_ path: String, _ interface: String) async throws -> [String: Value] {
         try await call(path, "org.freedesktop.DBus.Properties", "GetAll") {
             try $0.append(interface)

@@ -35,7 +35,7 @@ extension ServiceObject {
         try await call(member, timeout: timeout, build) { _ in }
     }
 
-    /// All properties.
+    /// Returns all properties.
     func allProperties() async throws -> [String: Value] {
         try await connection.properties(path, Self.interface)
     }

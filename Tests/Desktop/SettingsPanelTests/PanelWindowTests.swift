@@ -8,8 +8,8 @@ import ServerTesting
 import Testing
 import UbiquitousStoreTesting
 
-/// The panel on screens of its own, by keyboard, read as assistive technology reads it. One at a time: each draws its
-/// windows by processor.
+/// The panel on its own screens, by keyboard, read as assistive technology reads it. The tests run one at a time,
+/// because the CPU draws the windows.
 @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
 @BusActor
 struct PanelWindowTests {

@@ -2,7 +2,7 @@
 
 internal import SDBus
 
-/// Something on a screen as assistive technology sees it: AT-SPI's `org.a11y.atspi.Accessible`.
+/// An object on a screen as assistive technology sees it: AT-SPI's `org.a11y.atspi.Accessible`.
 @BusActor
 struct Accessible {
     let bus: BusConnection
@@ -11,7 +11,7 @@ struct Accessible {
 
     private nonisolated static let interface = "org.a11y.atspi.Accessible"
 
-    /// What is in it.
+    /// Returns the object's children.
     func children() async throws -> [Accessible] {
         let places = try await bus.call(name, path, Self.interface, "GetChildren") { message in
             var places: [(String, String)] = []
@@ -25,7 +25,7 @@ struct Accessible {
         return places.map { Accessible(bus: bus, name: $0.0, path: $0.1) }
     }
 
-    /// What it is, by itself.
+    /// Asks the object for its own properties.
     func element() async throws -> Element {
         async let label = bus.call(
             name, path, "org.freedesktop.DBus.Properties", "Get",
@@ -43,7 +43,7 @@ struct Accessible {
             path: path, role: .init(rawValue: try await role), label: try await label, states: try await states)
     }
 
-    /// The elements of its program that the program has in its cache, by their paths: one call for all of them.
+    /// Returns the elements in the cache of the object's program, by path, with a single call.
     func cached() async throws -> [String: Element] {
         try await bus.call(name, "/org/a11y/atspi/cache", "org.a11y.atspi.Cache", "GetItems") { message in
             var elements: [String: Element] = [:]
@@ -65,7 +65,7 @@ struct Element: Sendable {
     let label: String
     let states: States
 
-    /// What it is, by AT-SPI's number.
+    /// The kind of element, as AT-SPI's number.
     struct Role: RawRepresentable, Equatable, Sendable {
         let rawValue: UInt32
         static let listItem = Role(rawValue: 32)
@@ -73,7 +73,7 @@ struct Element: Sendable {
         static let button = Role(rawValue: 43)
         static let scrollBar = Role(rawValue: 48)
 
-        /// Whether it stands for all that is in it.
+        /// Whether its children needn't be read.
         var isWhole: Bool { [.tab, .button, .scrollBar].contains(self) }
     }
 
@@ -81,9 +81,9 @@ struct Element: Sendable {
     struct States: OptionSet, Sendable {
         let rawValue: UInt32
         static let active = States(rawValue: 1 << 1)
-        /// A switch is on.
+        /// Whether a switch is on.
         static let checked = States(rawValue: 1 << 4)
-        /// A tab's page is shown.
+        /// Whether a tab's page is shown.
         static let selected = States(rawValue: 1 << 23)
         static let focused = States(rawValue: 1 << 12)
         static let sensitive = States(rawValue: 1 << 24)
@@ -91,8 +91,8 @@ struct Element: Sendable {
 }
 
 extension Element {
-    /// An entry of a cache: what it is, its program, its parent, its index and number of children, its interfaces, label,
-    /// role, description and states.
+    /// Reads an entry of a cache: the object, its program, its parent, its index and number of children, interfaces,
+    /// label, role, description and states.
     fileprivate init(_ message: Message) throws(BusError) {
         path = try Self.readPath(message)
         for _ in 0..<2 { _ = try Self.readPath(message) }

@@ -4,7 +4,7 @@ internal import Foundation
 public import SDBus
 public import UbiquitousStoreTesting
 
-/// A screen of its own, Xvfb's, with a session bus and the accessibility bus of at-spi2-core; gone when it is released.
+/// A screen of Xvfb's, with a session bus and the accessibility bus of at-spi2-core. They end when it is released.
 @BusActor
 public final class Screen {
     /// Whether the programs that a screen needs are installed.
@@ -13,7 +13,7 @@ public final class Screen {
             FileManager.default.isExecutableFile(atPath: "/usr/bin/\(program)")
         } && FileManager.default.isExecutableFile(atPath: "/usr/libexec/at-spi-bus-launcher")
 
-    /// What a program needs in its environment to be on this screen.
+    /// The environment variables that put a program on this screen.
     public private(set) var environment: [String: String]
     let directory: TemporaryDirectory
     private let server: ChildProcess
@@ -24,7 +24,7 @@ public final class Screen {
 
     private let style: Style
 
-    /// Starts a screen and waits until programs can be on it.
+    /// Starts a screen, and waits until programs can use it.
     /// - Throws: `DeadlinePassed`, `StartFailure` or `BusError`.
     public static func start(_ style: Style = .light) async throws -> Screen {
         let screen = try Screen(style)
@@ -62,13 +62,13 @@ public final class Screen {
             ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=\(address)"], environment: environment,
             output: ("/dev/null", directory.path + "/bus.log"))
         var bus: BusConnection?
-        // Its socket is there before it listens.
+        // Its socket exists before it listens.
         try await eventually("the session bus takes connections") {
             bus = try? BusConnection.open(.address(address), description: "screen")
             return bus != nil
         }
         guard let bus else { throw NotStarted() }
-        // Both buses start programs for this, whose first start may fail where everything is slow.
+        // Both buses start programs for this. On a slow machine their first start may fail.
         try await eventually("the accessibility bus is there") {
             let address = try? await bus.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress") {
                 try $0.readString()
@@ -81,7 +81,7 @@ public final class Screen {
         try await eventually("programs are asked to tell of changes") { (try? await listen(connection)) != nil }
     }
 
-    /// Counts what programs tell assistive technology, which they do while somebody has registered for it.
+    /// Counts the events for assistive technology, which programs send only while a listener is registered.
     private func listen(_ connection: BusConnection) async throws {
         events = []
         for kind in ["Object", "Window", "Focus"] {
@@ -100,18 +100,18 @@ public final class Screen {
             output: (directory.path + "/programs.log", directory.path + "/programs.log"))
     }
 
-    /// What the programs have printed.
+    /// The programs' output.
     public var log: String { (try? String(contentsOfFile: directory.path + "/programs.log", encoding: .utf8)) ?? "" }
 
-    /// What is on the screen now.
+    /// Reads what is on the screen.
     public func look() async throws -> Sight {
         await Sight(
             below: Accessible(
                 bus: try connection, name: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root"))
     }
 
-    /// Waits until a look at the screen satisfies a condition. It looks again when a program tells of a change, and twice a
-    /// second besides, as GTK doesn't tell of every one.
+    /// Waits until the screen satisfies a condition. It reads the screen again when a program reports a change, and at
+    /// least twice a second, because GTK doesn't report every change.
     ///
     /// - Parameter what: the condition in words, for the error.
     /// - Throws: `DeadlinePassed`, or what the condition throws.
@@ -126,7 +126,7 @@ public final class Screen {
     }
 
     /// Waits until a text is on the screen.
-    /// - Throws: ``Missing``, with what is there instead.
+    /// - Throws: ``Missing``, with what the screen shows instead.
     public func shows(_ text: String) async throws {
         do {
             try await waits(until: "the screen shows “\(text)”") { $0.has(text) }
@@ -135,15 +135,15 @@ public final class Screen {
         }
     }
 
-    /// Something that should be on the screen is not there.
+    /// An error: an expected text isn't on the screen.
     public struct Missing: Error, CustomStringConvertible {
-        /// What, and what is there instead.
+        /// What is missing, and what the screen shows instead.
         public let description: String
     }
 
-    /// Moves the keyboard on by Tab until it is on something that is called like this.
+    /// Moves the keyboard focus with Tab until it is on an element whose label contains a text.
     ///
-    /// A field of text on the way must not be followed by another: GTK 4.8 doesn't tell that one has the keyboard.
+    /// Two text fields must not follow each other on the way: GTK 4.8 doesn't report that one has the focus.
     /// - Throws: ``Missing``.
     public func reach(_ text: String, tab isTab: Bool = false) async throws {
         for _ in 0..<40 {
@@ -156,13 +156,13 @@ public final class Screen {
         throw Missing(description: "“\(text)” can't be reached by keyboard; the screen shows: \(labels)")
     }
 
-    /// Moves the keyboard on by Tab into the field of text that follows.
+    /// Moves the keyboard focus with Tab into the text field that follows.
     public func enterField() async throws {
         try await press(.tab)
         try await waits(until: "a field has the keyboard") { $0.focus == nil }
     }
 
-    /// Waits until a field of text has the keyboard where a text is shown.
+    /// Waits until a text is shown and a text field has the keyboard focus.
     public func waitsForField(below text: String) async throws {
         try await waits(until: "the field below “\(text)” has the keyboard") { $0.has(text) && $0.focus == nil }
     }
@@ -176,24 +176,24 @@ public final class Screen {
 
     private struct NotStarted: Error {}
 
-    /// Presses keys, one after the other, as a keyboard does.
+    /// Presses keys in order, as a keyboard does.
     public func press(_ keys: Key...) async throws {
         for key in keys { try await press(key.rawValue) }
     }
 
-    /// Types a text of ASCII, as a keyboard does.
+    /// Types the ASCII characters of a text, as a keyboard does.
     public func type(_ text: String) async throws {
         for scalar in text.unicodeScalars where scalar.isASCII { try await press(Int32(scalar.value)) }
     }
 
-    /// Presses a letter together with another key.
+    /// Presses a letter together with a modifier.
     public func press(_ modifier: Modifier, _ letter: Character) async throws {
         try await generate(modifier.rawValue, 0)
         try await type(String(letter))
         try await generate(modifier.rawValue, 1)
     }
 
-    /// A key that changes what others do, by its code.
+    /// A modifier key, by its key code.
     public enum Modifier: Int32, Sendable {
         case control = 37
         case alt = 64
@@ -201,7 +201,7 @@ public final class Screen {
 
     private func press(_ keysym: Int32) async throws { try await generate(keysym, 3) }
 
-    /// - Parameter kind: the key of a code goes down, 0, or up, 1; or the key of a symbol is pressed, 3.
+    /// - Parameter kind: 0 presses the key with a code, 1 releases it, and 3 presses and releases the one of a keysym.
     private func generate(_ key: Int32, _ kind: UInt32) async throws {
         try await connection.call(
             "org.a11y.atspi.Registry", "/org/a11y/atspi/registry/deviceeventcontroller",
@@ -224,21 +224,21 @@ public final class Screen {
         case f1 = 0xffbe
     }
 
-    /// Saves a picture where `UBIQUITOUS_STORE_SCREENSHOTS` says, with the style in its name; without it, nothing happens.
+    /// Saves a picture in the directory `UBIQUITOUS_STORE_SCREENSHOTS`, if that is set, with the style in its name.
     public func picture(_ name: String) async throws {
         guard let folder = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_SCREENSHOTS"] else { return }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // Transitions are over then.
+        // Transitions have ended by then.
         try await Task.sleep(for: .milliseconds(700))
         _ = try await start(["import", "-window", "root", "\(folder)/\(name)-\(style.rawValue).png"]).finish()
     }
 
-    /// What GTK has complained about.
+    /// GTK's warnings.
     public var complaints: [Substring] {
         log.split(separator: "\n").filter { $0.contains("CRITICAL") || $0.contains("WARNING") }
     }
 
-    /// The color of a pixel, as `#RRGGBB`.
+    /// Returns the color of a pixel, as `#RRGGBB`.
     public func color(x: Int, y: Int) async throws -> String {
         let file = directory.path + "/pixel-\(UUID().uuidString)"
         let crop = "1x1+\(x)+\(y)"

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is called: the library takes the place of functions of the C library when it is preloaded.
+// Declares nothing: when it is preloaded, the library replaces functions of the C library.
