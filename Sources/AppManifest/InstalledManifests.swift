@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+package import Files
 internal import Glibc
 
 /// The directories where manifests are installed.
@@ -31,10 +31,17 @@ package enum InstalledManifests {
     }
 
     /// Returns the paths of the files in force, sorted.
-    package static func files(in directories: [String]) -> [String] {
+    /// - Parameter unreadable: returns the names to assume in a directory that exists but can't be read.
+    package static func files(
+        in directories: [String],
+        unreadable: (_ directory: String, _ reason: SystemError) -> [String] = { _, _ in [] }
+    ) -> [String] {
         var files: [String: String] = [:]
         for directory in directories {
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+            var names: [String]
+            do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
+                names = unreadable(directory, error)
+            }
             for name in names where name.hasSuffix(".plist") && !name.hasPrefix(".") {
                 files[name] = "\(directory)/\(name)"
             }

@@ -5,8 +5,15 @@ internal import Glibc
 /// Lists directories.
 package enum DirectoryListing {
     /// Returns all names except `.` and `..`, in no order; none if the directory can't be read.
-    package static func names(in directory: String) -> [String] {
-        guard let stream = opendir(directory) else { return [] }
+    package static func names(in directory: String) -> [String] { (try? list(directory)) ?? [] }
+
+    /// Returns all names except `.` and `..`, in no order; none if there is no such directory.
+    /// - Throws: the reason why the directory can't be read.
+    package static func list(_ directory: String) throws(SystemError) -> [String] {
+        guard let stream = opendir(directory) else {
+            if errno == ENOENT || errno == ENOTDIR { return [] }
+            throw SystemError()
+        }
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {

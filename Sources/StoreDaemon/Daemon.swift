@@ -87,9 +87,10 @@ package final class Daemon {
         ]
         EventLoop.shared.enableWatchdog()
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
-        users.resumeAccounts()
         await holdAllowance()
         try await connection.names.request(BusNames.service)
+        // Not before: a process that doesn't get the name ends, and must not count as one that died during a cycle.
+        users.resumeAccounts()
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }

@@ -62,13 +62,18 @@ extension Command {
         guard let path = effectiveSettingsFile else { return nil }
         var files: [SettingsFile] = []
         var unreadable: [String] = []
-        for path in [path] + SettingsText.dropIns(of: path) {
+        func note(_ path: String, _ reason: some Error) {
+            unreadable.append("The settings in \(path) can't be read: \(reason). No account is used until they can.")
+        }
+        var paths = [path]
+        do { paths += try SettingsText.dropIns(of: path) } catch { note(path + ".d", error) }
+        for path in paths {
             do { files.append(SettingsFile(path: path, text: try SettingsText.read(path))) } catch .missing {
                 if path == settingsFile {
                     throw BadSettings(description: "The settings in \(path) can't be read: there is no such file.")
                 }
             } catch {
-                unreadable.append("The settings in \(path) can't be read: \(error). No account is used until they can.")
+                note(path, error)
             }
         }
         if files.isEmpty && unreadable.isEmpty { return nil }
@@ -101,25 +106,15 @@ private enum SettingsText {
     private static let maximumSize = 64 << 10
 
     /// Returns the *.conf files in the directory of a file's name with ".d", sorted by name.
-    static func dropIns(of path: String) -> [String] {
-        var names: [String] = []
-        guard let directory = opendir(path + ".d") else { return [] }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names.filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }.sorted().map { "\(path).d/\($0)" }
+    static func dropIns(of path: String) throws(SystemError) -> [String] {
+        try DirectoryListing.list(path + ".d").filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }.sorted()
+            .map { "\(path).d/\($0)" }
     }
 
     static func read(_ path: String) throws(Failure) -> String {
         // Non-blocking, because the file may be a FIFO.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            throw errno == ENOENT || errno == ENOTDIR ? .missing : .unreadable(String(cString: strerror(errno)))
-        }
+        guard descriptor >= 0 else { throw failure(SystemError(), of: path) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -131,5 +126,11 @@ private enum SettingsText {
         }
         guard let bytes else { throw .unreadable("it has more than \(maximumSize) bytes") }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func failure(_ error: SystemError, of path: String) -> Failure {
+        guard [ENOENT, ENOTDIR].contains(error.number) else { return .unreadable(error.description) }
+        var status = stat()
+        return lstat(path, &status) == 0 ? .unreadable("it is a link to a file that doesn't exist") : .missing
     }
 }

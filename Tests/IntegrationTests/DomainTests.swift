@@ -333,6 +333,32 @@ struct ManagedDomainTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a directory that can't be read any more lifts nothing, and counts again as soon as it can`() async throws {
+        try await withMachine { machine in
+            let directory = machine.device.managedDirectory
+            let domain = try machine.client().domain(app)
+            try await domain.subscribe()
+            try install(file("Forced", "size", "<integer>14</integer>"), "10.plist", on: machine)
+            _ = try await domain.signal("managed") { $0.reason == 32 }
+            chmod(directory, 0o700)
+            try await eventually("the log names the directory") {
+                machine.device.log.contains("The managed settings in \(directory) can't be read")
+            }
+            #expect(try await forced(domain) == .dictionary(["size": .integer(14)]))
+            try install(file("Forced", "size", "<integer>15</integer>"), "20.plist", on: machine)
+            chmod(directory, 0o755)
+            try await eventually("what is there now is in force") {
+                try await forced(domain) == .dictionary(["size": .integer(15)])
+            }
+            // Nothing but the mode of a file has changed.
+            chmod(directory + "/20.plist", 0o666)
+            try await eventually("the log says why a file is refused") {
+                machine.device.log.contains("20.plist are refused, and it stays in force as it was")
+            }
+        }
+    }
+
     @Test func `a broken file is named with its line, a wrong one with its key, and the others go on`() async throws {
         try await withMachine(started: false) { machine in
             try install(file("Forced", "size", "<integer>14</integer>"), "10-good.plist", on: machine)

@@ -206,6 +206,24 @@ struct SettingsTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: ["a directory", "a link"])
+    func `settings beside the file that can't be read keep every account from its remote`(what: String) async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        let path = directory.path + "/settings.conf"
+        try Data("[Service]\nIdleExit=5min\n".utf8).write(to: URL(filePath: path))
+        let drop = try directory.makeDirectory("settings.conf.d", mode: what == "a directory" ? 0o700 : 0o755)
+        if what == "a link" { symlink("/nonexistent", drop + "/policy.conf") }
+        try await withMachine {
+            $0.arguments = ["--configuration", path]
+        } _: { machine in
+            let account = try machine.client().account
+            #expect(await errorName { try await account.signIn("webdav://127.0.0.1:1/x") } == "AccessDenied")
+            let errors = try await settingsErrors(machine)
+            #expect(errors.count == 1 && errors[0].contains(drop) && errors[0].contains("can't be read"), "\(errors)")
+        }
+    }
+
     @Test func `the default account has the user's name in its address`() async throws {
         let text = "[Sync]\nDefaultAccount=folder:///srv/%u/%U\n"
         try await withSettings(text) { machine, _ in
@@ -338,6 +356,11 @@ struct SettingsTests {
             let steps = try await account.check("folder://\(folders[1])")
             #expect(steps.last?["step"] == "encryption" && steps.last?["ok"] == .boolean(false))
             #expect(try await account.check("folder://\(folders[0])").last?["ok"] == .boolean(true))
+            for encrypts in [false, true] {
+                let steps = try await account.check(
+                    "folder://\(folders[0])", ["create": .boolean(true), "encrypt": .boolean(encrypts)])
+                #expect(steps.last?["ok"] == .boolean(encrypts))
+            }
             #expect(try await account.property("State") == .string("signed-out"))
             try await account.join("folder://\(folders[0])", ["encrypt": .boolean(true)])
             #expect(try await account.property("Encrypted") == .boolean(true))

@@ -40,4 +40,25 @@ struct SyncDeathTests {
         try await BusClient(device.bus).account.syncNow()
         #expect(try await BusClient(device.bus).account.lastError() == "")
     }
+
+    @Test func `a start that does not get the service's name is no death of an account`() async throws {
+        let folder = MemoryFolder()
+        let server = try ScriptedServer { folder.answer(to: $0) }
+        var options = Device.Options()
+        options.manifests = [ManifestText(notes)]
+        let device = try await Device.start(on: .start(), options)
+        try await BusClient(device.bus).account.join("webdav://127.0.0.1:\(server.port)/dav")
+        _ = try await device.stop()
+        let other = try await Device.start(on: device.bus)
+        for _ in 0..<3 {
+            let process = try device.launch()
+            #expect(try await process.finish() != .code(0))
+        }
+        _ = try await other.stop()
+        try await device.start()
+        let account = try BusClient(device.bus).account
+        try await account.syncNow()
+        try await device.restart()
+        #expect(try await BusClient(device.bus).account.lastError() == "")
+    }
 }

@@ -102,6 +102,7 @@ struct SettingsTests {
     @Test(arguments: [
         "[Sync]\nRequireEncryption=ja", "[Sync]\nRequireEncrypton=yes", "[Snc]\nRequireEncryption=yes",
         "RequireEncryption=yes", "[Sync]\nRequireEncryption yes", "[Sync]\nRequireEncryption=no\nRequireEncryption=yes",
+        "[Sync]\nRequire_Encryption = on",
     ])
     func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])

@@ -50,6 +50,16 @@ import UbiquitousStoreTesting
             try terminal.write("words", phrase.replacing(" ", with: "\r\n") + "\n")
             expect(try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("words")), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes"))
+
+            // Nothing is locked: the words are tried all the same, and signing in again changes nothing.
+            let words = ["--phrase-file", terminal.file("words")]
+            try terminal.write("others", String(repeating: "zoo ", count: 11) + "wrong\n")
+            for arguments in [["account", "unlock"], ["account", "sign-in", url]] {
+                let result = try await terminal.ctl(arguments: arguments + words + ["--json"])
+                #expect(result.output == #"{"changed":false}"#, "\(arguments): \(result)")
+            }
+            expect(try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("none")), 2)
+            expect(try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("others")), 3, "key")
         }
     }
 

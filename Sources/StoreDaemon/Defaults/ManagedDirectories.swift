@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Files
 internal import Glibc
 internal import Logging
 internal import ManagedDefaults
@@ -35,7 +36,7 @@ final class ManagedDirectories {
     func read() {
         directories?.watch()
         var files: [(path: String, file: ManagedFile)] = []
-        for path in InstalledManifests.files(in: paths).sorted(by: Self.isBefore) {
+        for path in InstalledManifests.files(in: paths, unreadable: namesKept).sorted(by: Self.isBefore) {
             if let file = read(path) { files.append((path, file)) }
         }
         valid = Dictionary(files.map { ($0.path, $0.file) }, uniquingKeysWith: { $1 })
@@ -45,6 +46,16 @@ final class ManagedDirectories {
         settings = next
         onChange?(former)
         groups.look(up: next.groupNames) { [weak self] in self?.groupsFound(before: $0, missing: $1) }
+    }
+
+    /// Returns the names of the valid files in a directory that can't be read any more.
+    private func namesKept(in directory: String, _ reason: SystemError) -> [String] {
+        logger.error(
+            """
+            The managed settings in \(directory) can't be read, so what is there doesn't apply, except what was read \
+            before: \(reason)
+            """)
+        return valid.keys.filter { $0.hasPrefix(directory + "/") }.map { String(Self.name($0)) }
     }
 
     private func groupsFound(before: Set<String>, missing: [String]) {

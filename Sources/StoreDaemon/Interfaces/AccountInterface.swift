@@ -70,7 +70,9 @@ extension UserAccount {
                 url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false),
                 phrase: try options.string("recovery-phrase").map { text throws(BusError) in
                     try EncryptionOptions.read(text)
-                })
+                },
+                creatingUnencrypted: options.boolean("create", default: false)
+                    && !options.boolean("encrypt", default: false))
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Files
 internal import Glibc
 internal import Logging
 internal import SDBus
@@ -29,7 +30,11 @@ final class ManifestDirectories {
         directories?.watch()
         stamps = paths.map(FileStamp.init)
         var found: [(source: String, manifest: Manifest)] = []
-        for path in InstalledManifests.files(in: paths) {
+        let files = InstalledManifests.files(in: paths) { directory, reason in
+            logger.warning("The manifests in \(directory) can't be read: \(reason)")
+            return []
+        }
+        for path in files {
             do {
                 let bytes = try ManifestFile.read(path, trusting: geteuid())
                 if bytes.isEmpty { continue }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 internal import SDBus
 
 /// Directories that are watched, because their files are read again when one changes.
@@ -19,12 +18,20 @@ final class WatchedDirectories {
         (self.paths, self.onChange) = (paths, onChange)
     }
 
-    /// Watches each directory, or the nearest existing one above it, in which it would appear. Call it with each
-    /// reading, because directories come and go.
+    /// Watches each directory, or the nearest one above it that can be watched, in which it appears or becomes readable.
+    /// Call it with each reading, because directories come and go.
     func watch() {
-        watches = Set(paths.map(Self.nearestExisting)).compactMap { place in
-            try? EventLoop.shared.watch(directory: place) { [weak self] _ in self?.changed() }
+        var watches: [String: EventSource] = [:]
+        for path in paths {
+            for place in sequence(first: path, next: Self.parent(of:)) {
+                if watches[place] != nil { break }
+                watches[place] = try? EventLoop.shared.watch(directory: place, mask: [.contents, .attributes]) {
+                    [weak self] _ in self?.changed()
+                }
+                if watches[place] != nil { break }
+            }
         }
+        self.watches = Array(watches.values)
     }
 
     private func changed() {
@@ -40,12 +47,8 @@ final class WatchedDirectories {
         return quiet != nil
     }
 
-    private static func nearestExisting(_ path: String) -> String {
-        var path = path
-        var status = stat()
-        while path.count > 1, stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR {
-            path = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-        }
-        return path.isEmpty ? "/" : path
+    private static func parent(of path: String) -> String? {
+        guard path != "/", let slash = path.lastIndex(of: "/") else { return nil }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

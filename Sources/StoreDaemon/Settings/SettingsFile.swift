@@ -7,7 +7,8 @@
 // A wrong line doesn't invalidate the others: a service with half of its settings is better than none. But a wrong line
 // must not lift a restriction. There are two: Backends=, without which accounts may be anywhere, and
 // RequireEncryption=. The right words of the former apply, and only "no" for the latter allows unencrypted accounts. A
-// line without a known key or section counts as the former if it lists schemes, and as the latter if it says "yes".
+// line without a known key or section counts as the former if it lists schemes, and as the latter if it says "yes", or
+// if its key is about encryption.
 
 internal import RemoteAddress
 
@@ -74,6 +75,7 @@ private struct SettingsReader {
         let entry: SettingsEntry
         do { entry = try self.entry(key) } catch {
             keepClosed(value, &settings)
+            if key.lowercased().contains("encrypt"), value != "no" { settings.requiresEncryption = true }
             throw error
         }
         guard seen.insert(key).inserted || entry.isList else {

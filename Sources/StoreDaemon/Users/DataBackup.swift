@@ -59,7 +59,8 @@ enum DataBackup {
                 try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
             } catch {
                 // A file that has disappeared was a temporary one.
-                if access("\(directory)/\(name)", F_OK) == 0 { throw error }
+                if access("\(directory)/\(name)", F_OK) != 0 { continue }
+                throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
             }
         }
         try DatabaseFile.copy(from: directory, to: path)

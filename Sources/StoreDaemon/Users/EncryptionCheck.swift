@@ -7,9 +7,13 @@ internal import Sealing
 /// Tests the encryption of the account in a remote.
 struct EncryptionCheck {
     private let backend: Result<LoggingBackend, RemoteError>
+    private let createsUnencrypted: Bool
 
-    /// - Parameter make: makes a backend with what is known of the account.
-    init(_ make: () throws(RemoteError) -> LoggingBackend) {
+    /// - Parameters:
+    ///   - createsUnencrypted: whether the user wants an unencrypted account if there is none.
+    ///   - make: makes a backend with what is known of the account.
+    init(creatingUnencrypted createsUnencrypted: Bool, _ make: () throws(RemoteError) -> LoggingBackend) {
+        self.createsUnencrypted = createsUnencrypted
         do throws(RemoteError) { backend = .success(try make()) } catch { backend = .failure(error) }
     }
 
@@ -19,7 +23,7 @@ struct EncryptionCheck {
         case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
         case .success(let backend):
             let steps = await withTaskCancellationHandler {
-                if let key = backend.keyHolding { await key.checkKey() } else { await Self.requirement(backend) }
+                if let key = backend.keyHolding { await key.checkKey() } else { await requirement(backend) }
             } onCancel: {
                 EventLoop.task { await backend.close() }
             }
@@ -28,9 +32,9 @@ struct EncryptionCheck {
         }
     }
 
-    /// Reports an unencrypted account if the administrator requires encryption.
-    private static func requirement(_ backend: LoggingBackend) async -> [BackendCheck] {
-        do throws(RemoteError) { _ = try await backend.open(creatingAccount: false) } catch {
+    /// Reports an unencrypted account, there or wanted, if the administrator requires encryption: the backend refuses it.
+    private func requirement(_ backend: LoggingBackend) async -> [BackendCheck] {
+        do throws(RemoteError) { _ = try await backend.open(creatingAccount: createsUnencrypted) } catch {
             if error.code == .denied {
                 return [BackendCheck(step: "encryption", isPassed: false, detail: error.message)]
             }

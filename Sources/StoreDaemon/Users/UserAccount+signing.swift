@@ -218,8 +218,10 @@ extension UserAccount {
     ///   - isRenewal: whether missing credentials are taken from the account that is signed in.
     ///   - phrase: the recovery phrase to test on the encrypted account; if `nil`, the key of the account that is
     ///     signed in is tested, if this is its remote.
+    ///   - createsUnencrypted: whether the user wants an unencrypted account if there is none.
     func check(
-        _ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false, phrase: RecoveryPhrase? = nil
+        _ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false, phrase: RecoveryPhrase? = nil,
+        creatingUnencrypted createsUnencrypted: Bool = false
     ) async throws -> [BackendCheck] {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
@@ -236,7 +238,9 @@ extension UserAccount {
         let needsKey = protection.isWanted || daemon.configuration.requiresEncryption
         let encryption =
             needsKey
-            ? EncryptionCheck { () throws(RemoteError) in try makeBackend(url, tried, protection) } : nil
+            ? EncryptionCheck(creatingUnencrypted: createsUnencrypted) { () throws(RemoteError) in
+                try makeBackend(url, tried, protection)
+            } : nil
         var steps: [BackendCheck]
         do {
             steps = try await attempts.make {

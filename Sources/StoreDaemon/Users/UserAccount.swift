@@ -199,7 +199,7 @@ final class UserAccount {
         RemoteError(
             .unavailable,
             "The service ended unexpectedly during the last sync cycles of this account. The next one begins in "
-                + "\((seconds + 59) / 60) min. SyncNow tries at once.", retryAfter: seconds)
+                + "\((seconds + 59) / 60) min, or at once with \"ubiquitousctl account sync\".", retryAfter: seconds)
     }
 
     /// Whether no account is signed in, no client subscribes and no call waits for an answer.

@@ -81,8 +81,8 @@ struct ManifestCheckCommand: ParsableCommand {
     private func remark() throws -> String? {
         if !file.hasSuffix(".plist") { return localized("Only files whose names end in .plist are read") }
         do {
-            _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : serviceUser)
-            if !isUsers { try checkIsReadable() }
+            _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : ManifestFile.serviceUser)
+            if !isUsers { try ManifestFile.checkServiceCanRead(file) }
             return nil
         } catch {
             if access(file, F_OK) != 0 { return nil }
@@ -90,14 +90,6 @@ struct ManifestCheckCommand: ParsableCommand {
             return localized(
                 "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)")
         }
-    }
-
-    /// Checks that the service's user can read the file. Root can read it in any case.
-    private func checkIsReadable() throws {
-        var status = stat()
-        guard stat(file, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
-        guard status.st_mode & S_IROTH == 0 else { return }
-        throw Manifest.Refusal(key: nil, reason: "the service's user can't read it")
     }
 
     private var directory: String {
@@ -115,7 +107,18 @@ struct ManifestCheckCommand: ParsableCommand {
         return home.map { directory == FileName.resolved($0 + "/ubiquitous-store/manifests.d") } ?? false
     }
 
-    private var serviceUser: uid_t { getpwnam("_ubiquitous-store").map { $0.pointee.pw_uid } ?? 0 }
+}
+
+extension ManifestFile {
+    static var serviceUser: uid_t { getpwnam("_ubiquitous-store").map { $0.pointee.pw_uid } ?? 0 }
+
+    /// Checks that the service's user can read a file. Root, who runs the check, can read it in any case.
+    static func checkServiceCanRead(_ path: String) throws(Manifest.Refusal) {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
+        guard status.st_mode & S_IROTH == 0 else { return }
+        throw Manifest.Refusal(key: nil, reason: "the service's user can't read it; chmod 644 mends that")
+    }
 }
 
 extension Manifest {

@@ -63,14 +63,11 @@ extension AccountOptions {
     ) async throws {
         var isSame = false
         if change.check || isSameIfCredentialsAre {
-            let steps = try await Progress.showing("Trying \(url)") {
-                try await account.check(url, request, timeout: Patience.remote)
-            }
-            if let wrong = steps.first(where: { !$0.isPassed }) {
-                throw Failure(
-                    .refused, Sentence(verbatim: "\(wrong.step): \(wrong.detail)"), advice: "Nothing was changed.")
-            }
-            isSame = isSameIfCredentialsAre && steps.contains { $0.step == "credentials" }
+            let steps = try await Self.check(account, url, request)
+            let checked = Set(steps.map(\.step))
+            isSame =
+                isSameIfCredentialsAre && checked.contains("credentials")
+                && (request.recoveryPhrase == nil || checked.contains("key"))
         }
         if !isSame && !change.check {
             try await Progress.showing("Signing in") {
@@ -78,6 +75,21 @@ extension AccountOptions {
             }
         }
         change.report(isSame ? nil : plan)
+    }
+
+    /// Tests a remote.
+    /// - Returns: the steps, all of which succeeded.
+    /// - Throws: ``Failure`` with the step that failed.
+    @discardableResult
+    @BusActor
+    static func check(_ account: AccountObject, _ url: String, _ request: SignInOptions) async throws -> [BackendStep] {
+        let steps = try await Progress.showing("Trying \(url)") {
+            try await account.check(url, request, timeout: Patience.remote)
+        }
+        guard let wrong = steps.first(where: { !$0.isPassed }) else { return steps }
+        let outcome = ["connect", "time"].contains(wrong.step) ? Outcome.unreachable : .refused
+        throw Failure(
+            outcome, Sentence(verbatim: "\(wrong.step): \(wrong.detail)"), advice: "Nothing was changed.")
     }
 }
 

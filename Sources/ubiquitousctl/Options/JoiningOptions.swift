@@ -60,8 +60,7 @@ struct JoiningOptions: ParsableArguments {
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
         let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
-        let isSameIfCredentialsAre =
-            isThere && isNamed && account.state != "auth-failed" && encryption.phraseFile == nil
+        let isSameIfCredentialsAre = isThere && isNamed && account.state != "auth-failed"
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)

@@ -58,14 +58,22 @@ struct UnlockCommand: ServiceCommand {
     func perform() async throws {
         let (object, account) = try await options.signedIn()
         let isLocked = account.lastError?.code == .keyNeeded
-        if isLocked, !options.change.check {
-            if let phraseFile {
-                try await unlock(object, account.backend, try Phrase.read(from: phraseFile))
-            } else {
-                try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
-            }
+        let unlocks = isLocked && !options.change.check
+        if let phrase = try phraseFile.map({ try Phrase.read(from: $0) }) {
+            let use = unlocks ? unlock : check
+            try await use(object, account.backend, phrase)
+        } else if unlocks {
+            try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
         }
         options.change.report(isLocked ? "unlock \(account.backend)" : nil)
+    }
+
+    /// Refuses words that don't open the account.
+    @BusActor
+    private func check(_ account: AccountObject, _ url: String, _ phrase: String) async throws {
+        var request = SignInOptions()
+        (request.renews, request.recoveryPhrase) = (true, phrase)
+        try await AccountOptions.check(account, url, request)
     }
 
     @BusActor

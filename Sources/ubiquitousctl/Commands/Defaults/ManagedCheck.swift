@@ -27,6 +27,10 @@ enum ManagedCheck {
 
     private static func check(_ path: String) throws {
         let bytes = try ManifestFile.read(path, trusting: geteuid(), maximumSize: ManagedFile.maximumSize)
+        // Elsewhere it is still to be installed, by a program that sets the mode.
+        if FileName.resolved(path).contains("/ubiquitous-store/managed.d/") {
+            try ManifestFile.checkServiceCanRead(path)
+        }
         if bytes.isEmpty {
             throw Manifest.Refusal(key: nil, reason: "it is empty; installed, it masks one of the same name")
         }
