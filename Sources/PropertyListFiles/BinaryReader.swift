@@ -18,9 +18,14 @@ struct BinaryReader {
     private let width: Int
     /// The remaining budget: a byte of a string or data costs 1, and any object ``costOfObject``.
     private var budget: Int
+    /// Whether UIDs are read, as integers.
+    private var readsReferences = false
 
-    static func read(_ bytes: [UInt8]) throws(FileError) -> Value {
+    /// - Parameter isArchive: whether to read UIDs as integers. NSKeyedArchiver refers to objects with them; property
+    ///   lists of other programs have none.
+    static func read(_ bytes: [UInt8], isArchive: Bool = false) throws(FileError) -> Value {
         var (reader, top) = try open(bytes)
+        reader.readsReferences = isArchive
         return try reader.value(top, nesting: 0, at: bytes.count - trailerSize + 16)
     }
 
@@ -57,6 +62,7 @@ struct BinaryReader {
         case 0x40: return .data(Array(try content(start, 1)))
         case 0x50: return try ascii(start)
         case 0x60: return try utf16(start)
+        case 0x80 where readsReferences: return .integer(try uid(marker, start))
         case 0xA0, 0xD0:
             guard nesting < deepestNesting else {
                 throw failure(start, "containers are nested more than \(deepestNesting) deep")
@@ -81,6 +87,12 @@ struct BinaryReader {
         guard start + 1 + size <= offsets else { throw cut(start) }
         let bits = bytes[(start + 1)..<(start + 1 + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Int64(bitPattern: bits)
+    }
+
+    /// Reads a UID: one byte more than the marker says, 32 bits at most.
+    private func uid(_ marker: UInt8, _ start: Int) throws(FileError) -> Int64 {
+        guard let number = Self.number(bytes, start + 1, Int(marker & 0x0F) + 1) else { throw cut(start) }
+        return Int64(number)
     }
 
     private func real(_ marker: UInt8, _ start: Int) throws(FileError) -> Value {

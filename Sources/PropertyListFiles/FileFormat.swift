@@ -48,6 +48,45 @@ package enum FileFormat: String, CaseIterable, Sendable {
     }
 }
 
+/// The binary property list of an NSKeyedArchiver: a table of objects that refer to each other by their numbers.
+package struct KeyedArchive {
+    private let objects: [Value]
+    /// The object that was archived under the key `root`; `nil` if there is none.
+    package var root: [Text: Value]? { object(top["root"]) }
+    private let top: [Text: Value]
+
+    /// Reads an archive.
+    /// - Returns: `nil` if the bytes aren't one.
+    package init?(_ bytes: [UInt8]) {
+        guard case .dictionary(let archive)? = try? BinaryReader.read(bytes, isArchive: true),
+            case .array(let objects)? = archive["$objects"], case .dictionary(let top)? = archive["$top"]
+        else { return nil }
+        (self.objects, self.top) = (objects, top)
+    }
+
+    /// Returns the members of the object that a reference leads to; `nil` if there is none.
+    package func object(_ reference: Value?) -> [Text: Value]? {
+        if case .dictionary(let members)? = value(reference) { members } else { nil }
+    }
+
+    /// Returns the string that a reference leads to; `nil` if there is none.
+    package func string(_ reference: Value?) -> String? {
+        if case .string(let text)? = value(reference) { text.string } else { nil }
+    }
+
+    /// Returns the name of an object's class; `nil` if there is none.
+    package func className(of object: [Text: Value]) -> String? {
+        guard case .string(let name)? = self.object(object["$class"])?["$classname"] else { return nil }
+        return name.string
+    }
+
+    private func value(_ reference: Value?) -> Value? {
+        guard case .integer(let number)? = reference, let index = Int(exactly: number), objects.indices.contains(index)
+        else { return nil }
+        return objects[index]
+    }
+}
+
 /// A string with a character that XML can't hold.
 package struct UnwritableText: Error, Hashable, CustomStringConvertible {
     /// The character.

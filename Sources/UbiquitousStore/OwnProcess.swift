@@ -6,11 +6,11 @@ internal import Glibc
 ///
 /// A child that forked without exec has the library's memory but not its thread, so waiting for the service there would
 /// never end.
-enum OwnProcess {
+package enum OwnProcess {
     private static let pid = getpid()
 
     /// Whether this process has the thread, or will when it is needed. The process of the first call gets it.
-    static var isThis: Bool { pid == getpid() }
+    package static var isThis: Bool { pid == getpid() }
 
     /// - Throws: ``UbiquitousStoreError`` in a forked child.
     static func check() throws {

@@ -97,6 +97,30 @@ struct CoercionTests {
         #expect(value.defaultsURL == url)
     }
 
+    @Test func `a URL that is relative to another one comes back`() throws {
+        let base = try #require(URL(string: "https://example.org/a/"))
+        let url = try #require(URL(string: "b?c", relativeTo: base))
+        #expect(try Value(defaultsURL: url, home: nil).defaultsURL?.absoluteString == "https://example.org/a/b?c")
+    }
+
+    /// Foundation's unarchiver ends the process on most of these.
+    @Test func `archives of other objects and damaged ones give no URL, and end nothing`() throws {
+        for object in [NSDate(), "text" as NSString, [1, 2] as NSArray] as [NSObject & NSCoding] {
+            let archive = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false)
+            #expect(Value.data(Array(archive)).defaultsURL == nil)
+        }
+        let url = try #require(URL(string: "https://example.org/a?b=c#d"))
+        guard case .data(let bytes) = try Value(defaultsURL: url, home: nil) else { return }
+        for index in bytes.indices {
+            for byte in [0, 0x0F, 0x80, 0xD1, 0xFF] as [UInt8] {
+                var damaged = bytes
+                damaged[index] = byte
+                _ = Value.data(damaged).defaultsURL
+            }
+            #expect(Value.data(Array(bytes[..<index])).defaultsURL == nil)
+        }
+    }
+
     @Test func `what is no URL gives none`() {
         for value: Value in [.integer(1), .data([1, 2]), .string(""), .array([])] { #expect(value.defaultsURL == nil) }
     }

@@ -82,11 +82,12 @@ package struct OutboxFile: Sendable {
 
     /// Removes writes that the service has taken. Writes that were added meanwhile stay.
     package func remove(_ taken: [Outbox.Write]) {
+        let taken = Dictionary(grouping: taken, by: \.target)
         _ = withLock {
             for path in paths {
                 guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
                 var remaining = Outbox(domain: domain)
-                remaining.add(outbox.writes.filter { !taken.contains($0) })
+                remaining.add(outbox.writes.filter { taken[$0.target]?.contains($0) != true })
                 if remaining.writes.isEmpty { unlink(path) } else { _ = replace(path, by: remaining) }
             }
         }

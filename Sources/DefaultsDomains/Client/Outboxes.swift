@@ -8,7 +8,8 @@ package final class Outboxes: Sendable {
     private let directory: String?
     /// Held while outboxes are changed, and longer than any other lock. It serializes the changes, because older writes
     /// must not replace newer ones.
-    private let filling = Mutex(())
+    private let filling = Mutex(Complaint())
+    private struct Complaint { var isMade = false }
     /// What this process has put into outboxes and not seen in the service since.
     private let boxed = Mutex<[Text: [Outbox.Write]]>([:])
 
@@ -32,14 +33,19 @@ package final class Outboxes: Sendable {
     package func fill(
         _ domains: some Sequence<Text>, writes: (Text) -> [Outbox.Write], pending: (Text) -> [Outbox.Write]
     ) -> Bool {
-        filling.withLock { _ in
+        filling.withLock { complaint in
             domains.reduce(true) { isFilled, domain in
                 let writes = writes(domain)
                 if writes.isEmpty { return isFilled }
-                guard let file = file(domain), file.add(writes) else { return false }
+                guard let file = file(domain) else {
+                    if !complaint.isMade { logDefaults(Self.homeless) }
+                    complaint.isMade = true
+                    return false
+                }
+                guard file.add(writes) else { return false }
                 boxed.withLock { boxed in
-                    let others = boxed[domain, default: []].filter { old in !writes.contains { $0.isAbout(old) } }
-                    boxed[domain] = others + writes
+                    let targets = Set(writes.map(\.target))
+                    boxed[domain] = boxed[domain, default: []].filter { !targets.contains($0.target) } + writes
                 }
                 // The service may have taken some of them meanwhile.
                 remove(from: domain, allBut: pending(domain))
@@ -48,16 +54,25 @@ package final class Outboxes: Sendable {
         }
     }
 
+    private static let homeless = """
+        The service can't be reached, and neither XDG_STATE_HOME nor HOME says where to keep settings until it can; \
+        they are lost when the program ends.
+        """
+
     /// Removes the writes that this process has put into an outbox and that are no longer pending.
     package func removeTaken(_ domain: Text, pending: () -> [Outbox.Write]) {
         filling.withLock { _ in remove(from: domain, allBut: pending()) }
     }
 
     private func remove(from domain: Text, allBut pending: [Outbox.Write]) {
+        let pending = Dictionary(grouping: pending, by: \.target)
         let taken = boxed.withLock { boxed in
-            let writes = boxed[domain] ?? []
-            boxed[domain] = writes.filter { write in pending.contains { $0.isSame(as: write) } }
-            return writes.filter { write in !pending.contains { $0.isSame(as: write) } }
+            var writes = boxed[domain] ?? []
+            let first = writes.partition { write in
+                pending[write.target]?.contains { $0.value == write.value } != true
+            }
+            boxed[domain] = Array(writes[..<first])
+            return Array(writes[first...])
         }
         if !taken.isEmpty { file(domain)?.remove(taken) }
     }
@@ -66,21 +81,12 @@ package final class Outboxes: Sendable {
     /// - Returns: the writes that this process had put into the outbox and that are gone from it.
     package func delivered(_ domain: Text) -> [Outbox.Write] {
         guard hasBoxed(domain), let file = file(domain) else { return [] }
-        let left = file.read()?.writes ?? []
+        let left = Dictionary(grouping: file.read()?.writes ?? [], by: \.target)
         return boxed.withLock { boxed in
-            let gone = boxed[domain, default: []].filter { !left.contains($0) }
-            boxed[domain]?.removeAll { !left.contains($0) }
-            return gone
+            var writes = boxed[domain] ?? []
+            let first = writes.partition { left[$0.target]?.contains($0) != true }
+            boxed[domain] = Array(writes[..<first])
+            return Array(writes[first...])
         }
     }
-}
-
-extension Outbox.Write {
-    /// Whether both writes are to the same key.
-    fileprivate func isAbout(_ other: Self) -> Bool {
-        key == other.key && isHost == other.isHost && store == other.store
-    }
-
-    /// Whether both writes give the same key the same value.
-    fileprivate func isSame(as other: Self) -> Bool { isAbout(other) && value == other.value }
 }

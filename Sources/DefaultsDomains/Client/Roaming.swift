@@ -183,7 +183,10 @@ extension DefaultsProcess {
             update.announce(event.keys, isRefusal: event.error != nil, of: domain, &state)
         }
         if event.error?.code == .quotaExceeded { UserDefaults.postSizeLimitExceeded() }
-        if event.reason == DefaultsChange.account { UserDefaults.post(UserDefaults.didChangeCloudAccountsNotification) }
+        // Signing in ends with the first download, or switches from another account.
+        if [DefaultsChange.account, DefaultsChange.initialSync].contains(event.reason) {
+            UserDefaults.post(UserDefaults.didChangeCloudAccountsNotification)
+        }
         if event.reason == DefaultsChange.initialSync {
             UserDefaults.post(UserDefaults.completedInitialCloudSyncNotification)
         }

@@ -19,6 +19,8 @@ struct Settlement {
     ///
     /// - Returns: whether everything is in the service or in an outbox.
     func settle() -> Bool {
+        // A forked child has copies of the parent's locks, which nobody may ever unlock, and none of its threads.
+        guard OwnProcess.isThis else { return false }
         guard !process.gates.isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true else {
             return fillOutboxes()
         }

@@ -69,20 +69,10 @@ package struct Outbox: Equatable, Sendable {
 
     /// Adds writes. A later one of the same key and layer replaces an earlier one.
     package mutating func add(_ added: [Write]) {
-        var replaced: Set<Place> = []
-        let latest = added.reversed().filter { replaced.insert(Place($0)).inserted }.reversed()
-        writes.removeAll { replaced.contains(Place($0)) }
+        var replaced: Set<Write.Target> = []
+        let latest = added.reversed().filter { replaced.insert($0.target).inserted }.reversed()
+        writes.removeAll { replaced.contains($0.target) }
         writes += latest
-    }
-
-    private struct Place: Hashable {
-        let key: Text
-        let isHost: Bool
-        let store: Text?
-
-        init(_ write: Write) {
-            (key, isHost, store) = (write.key, write.isHost, write.store)
-        }
     }
 
     // MARK: The file
@@ -121,6 +111,15 @@ package struct Outbox: Equatable, Sendable {
 }
 
 extension Outbox.Write {
+    /// The setting that a write is to.
+    struct Target: Hashable {
+        fileprivate let key: Text
+        fileprivate let isHost: Bool
+        fileprivate let store: Text?
+    }
+
+    var target: Target { Target(key: key, isHost: isHost, store: store) }
+
     fileprivate var encoded: Value {
         var entry: [Text: Value] = [
             "Key": .string(key), "Host": .boolean(isHost), "Time": .integer(time),

@@ -5,6 +5,7 @@
 
 package import Foundation
 package import PropertyList
+internal import PropertyListFiles
 
 extension Value {
     /// The value itself if the getters of numbers convert it: a Boolean, a number or a string; otherwise `nil`.
@@ -92,8 +93,7 @@ extension Value {
         switch self {
         case .string(let text) where !text.string.isEmpty:
             URL(fileURLWithPath: (text.string as NSString).expandingTildeInPath)
-        case .data(let bytes):
-            (try? NSKeyedUnarchiver.unarchivedObject(ofClass: NSURL.self, from: Data(bytes))) as URL?
+        case .data(let bytes): KeyedArchive(bytes).flatMap { $0.root.flatMap($0.url) }
         default: nil
         }
     }
@@ -124,5 +124,19 @@ extension Int {
         } else {
             self = Int(exactly: value.rounded(.towardZero)) ?? (value < 0 ? .min : .max)
         }
+    }
+}
+
+extension KeyedArchive {
+    /// Returns an archived NSURL; `nil` for another object.
+    ///
+    /// Not by NSKeyedUnarchiver: on Linux it ends the process if the bytes, which any program may have written, are
+    /// another object's archive.
+    fileprivate func url(_ object: [Text: Value]) -> URL? {
+        guard className(of: object) == "NSURL", let relative = string(object["NS.relative"]) else { return nil }
+        let base = self.object(object["NS.base"]).flatMap { className(of: $0) == "NSURL" ? $0 : nil }
+        guard let base else { return URL(string: relative) }
+        // A base has none itself.
+        return string(base["NS.relative"]).flatMap { URL(string: $0) }.flatMap { URL(string: relative, relativeTo: $0) }
     }
 }
