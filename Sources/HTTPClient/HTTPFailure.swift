@@ -50,7 +50,8 @@ extension HTTPFailure: CustomStringConvertible {
         case .refused(let place): "\(place) takes no connections: the server is off, or it is another port."
         case .timedOut(let host): "\(host) did not answer in time."
         case .cut(let host): "The connection to \(host) broke off."
-        case .certificate(let host, let reason): "The certificate of \(host) is not trusted: \(reason)."
+        case .certificate(let host, let reason):
+            "The certificate of \(host) is not trusted: \(reason). \(Self.advice(on: reason))"
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
         case .authority: "The certificates to trust are no PEM that can be read."
@@ -66,5 +67,11 @@ extension HTTPFailure: CustomStringConvertible {
         case .unsendable(let clause): "This can't be sent: \(clause)."
         case .closed: "The account was closed."
         }
+    }
+
+    /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
+    private static func advice(on reason: String) -> String {
+        reason.contains("not yet valid") || reason.contains("expired")
+            ? "Check this device's clock." : "If the server has an authority of its own, sign in with its certificate."
     }
 }

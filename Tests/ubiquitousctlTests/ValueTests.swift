@@ -87,7 +87,7 @@ import UbiquitousStoreTesting
             (["-date", "2026-02-30"], "2026-02 has 28 days"), (["-data", "abc"], "pairs of hexadecimal digits"),
             (["-dict", "a"], "has no value"), (["-dict", "a", "1", "a", "2"], "comes twice"),
             (["{\"a\":}"], "column 6"),
-            (["null"], "no null"), (["99999999999999999999"], "64 bits"),
+            (["null"], "No value is null"), (["99999999999999999999"], "64 bits"),
             (["1e400"], "The value is no JSON"), (["-0.5E+999"], "The value is no JSON"),
         ] as [([String], String)])
     func `a wrong type is refused with what it takes`(words: [String], sentence: String) {

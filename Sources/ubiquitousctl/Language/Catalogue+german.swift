@@ -30,6 +30,8 @@ extension Catalogue {
             "„ubiquitousctl identify“ listet die Kennungen aus installierten Manifesten auf.",
         "\"ubiquitousctl identify\" lists what installed manifests declare.":
             "„ubiquitousctl identify“ listet auf, was in installierten Manifesten steht.",
+        "\"ubiquitousctl remove\" removes a key; put -string before null if it is meant as text.":
+            "\"ubiquitousctl remove\" entfernt einen Schlüssel; ist Text gemeint, gehört -string vor null.",
         "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
             "„ubiquitousctl stores remove KENNUNG“ entfernt die Werte eines Speichers.",
         "\"ubiquitousctl usage\" shows what takes up the room.":
@@ -157,6 +159,7 @@ extension Catalogue {
             "Es ist keine Adresse angegeben, und auf diesem Rechner ist kein Konto voreingestellt.",
         "No store holds anything": "Alle Speicher sind leer",
         "No store is named.": "Es ist kein Speicher angegeben.",
+        "No value is null.": "Kein Wert ist null.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
             """

@@ -34,15 +34,24 @@ enum ValueText {
             return try JSONReader.read(Array(word.utf8))
         } catch {
             guard looksLikeJSON(word) else { return .string(Text(word)) }
+            if trimmed(word).elementsEqual("null".utf8) {
+                throw Failure(
+                    .usage, "No value is null.",
+                    advice: "\"ubiquitousctl remove\" removes a key; put -string before null if it is meant as text.")
+            }
             throw Failure(
                 .usage, "The value is no JSON: \(error).", advice: "Put -string before it if it is meant as text.")
         }
     }
 
     private static func looksLikeJSON(_ word: String) -> Bool {
-        let trimmed = word.utf8.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        let trimmed = trimmed(word)
         guard let first = trimmed.first else { return false }
         return "{[\"".utf8.contains(first) || trimmed.elementsEqual("null".utf8) || isNumber(word)
+    }
+
+    private static func trimmed(_ word: String) -> Substring.UTF8View {
+        word.utf8.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
     }
 
     /// Whether a word is a number, also one that a property list can't hold, such as 99999999999999999999 or 1e400.
