@@ -47,6 +47,14 @@ public struct DirectoryEvents: OptionSet, Sendable {
 
 /// The loop doesn't keep these sources: hold the returned source as long as it should wait.
 extension EventLoop {
+    /// Returns after a while, during which others have the thread.
+    @BusActor
+    public static func pause(_ duration: Duration) async {
+        var timer: EventSource?
+        await withCheckedContinuation { continuation in timer = shared.after(duration) { continuation.resume() } }
+        withExtendedLifetime(timer) {}
+    }
+
     /// Calls `action` once, after `delay`.
     ///
     /// - Parameters:

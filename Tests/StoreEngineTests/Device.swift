@@ -76,6 +76,18 @@ final class Device {
         return keys.map(\.string)
     }
 
+    /// Returns the approximate size of all stores' history, in bytes of the database.
+    func historySize() throws -> Int { try pass(removing: false) }
+
+    /// Removes the history of all stores.
+    func clearHistory() throws { _ = try pass(removing: true) }
+
+    private func pass(removing: Bool) throws -> Int {
+        var pass = try HistoryPass(of: database, removing: removing)
+        while try pass.step(in: database) {}
+        return pass.bytes
+    }
+
     /// Runs statements on a connection of their own, and returns the rows' columns as texts.
     @discardableResult
     func sql(_ statements: String) throws -> [[String]] { try SQLite.run(statements, file) }

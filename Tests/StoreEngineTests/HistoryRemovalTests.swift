@@ -51,9 +51,9 @@ import Testing
     @Test func `history that is removed is not counted, and writes go on as before`() throws {
         let stores = try (0..<4).map { try device.store("s\($0)", local: ["local"]) }
         try fill(rounds: 40)
-        #expect(try device.database.historySize() > 40 * 4 * size)
-        try device.database.clearHistory()
-        #expect(try device.database.historySize() == 0)
+        #expect(try device.historySize() > 40 * 4 * size)
+        try device.clearHistory()
+        #expect(try device.historySize() == 0)
         #expect(try histories().isEmpty)
         #expect(try device.database.space.size() < 200_000)
         try fill(rounds: 1100, stores: 1)
@@ -84,7 +84,7 @@ import Testing
             } catch let failure as EngineError { error = failure }
         }
         #expect(error == .diskFull && count > 100, "\(count)")
-        #expect(try device.database.historySize() == 0)
+        #expect(try device.historySize() == 0)
         #expect(stores[0].value(for: key("k")) == .data([UInt8](repeating: UInt8(599 % 251), count: size)))
     }
 

@@ -184,7 +184,7 @@ extension UserAccount {
 
     fileprivate func getUsage(_ call: MethodCall) throws {
         call.answer(on: daemon, holding: self) {
-            (try self.database.space.size(), try await self.historySize())
+            (try self.database.space.size(), try await self.history.bytes(.counting, of: self))
         } reply: { [bound = daemon.configuration.bounds.databaseBytes] reply, usage in
             try reply.appendDictionary {
                 try reply.append(option: "database-bytes", UInt64(usage.0))
@@ -197,7 +197,7 @@ extension UserAccount {
     fileprivate func trimHistory(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         call.answer(on: daemon, holding: self) {
-            try await self.clearHistory()
+            try await self.history.bytes(.removing, of: self)
         } reply: {
             try $0.append(UInt64($1))
         }

@@ -29,6 +29,7 @@ final class UserAccount {
     private lazy var timer = CycleTimer(in: directory) { [weak self] in await self?.runDueCycles() }
     var listener: Task<Void, Never>?
     let attempts = Attempts()
+    let history = HistoryWork()
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0

@@ -64,8 +64,15 @@ enum ChangeReader {
     }
 
     /// Calls `body` with the outline of each change of the replica.
-    static func forEachOutline(of replica: Int64, _ db: Database, _ body: (Outline) -> Void) throws {
-        try forEachRow(of: replica, "sequence, key, cause, time, wall, length(value)", db) { row in
+    /// - Parameters:
+    ///   - last: the sequence to begin at.
+    ///   - limit: the number of changes at most; all of them if it is negative.
+    static func forEachOutline(
+        of replica: Int64, through last: UInt64 = ChangeID.lastSequence, limit: Int = -1, _ db: Database,
+        _ body: (Outline) -> Void
+    ) throws {
+        try forEachRow(of: replica, through: last, limit: limit, "sequence, key, cause, time, wall, length(value)", db)
+        { row in
             body(
                 Outline(
                     sequence: try row.counter(0), key: try row.key(1), cause: try row.cause(2),
@@ -75,13 +82,16 @@ enum ChangeReader {
     }
 
     private static func forEachRow(
-        of replica: Int64, _ columns: String, _ db: Database, _ body: (ColumnReader) throws -> Void
+        of replica: Int64, through last: UInt64 = ChangeID.lastSequence, limit: Int = -1, _ columns: String,
+        _ db: Database, _ body: (ColumnReader) throws -> Void
     ) throws {
         let statement = try db.cachedStatement(
-            sql: "SELECT \(columns) FROM change WHERE \(ChangeID.isOf("?1")) ORDER BY id DESC")
+            sql: "SELECT \(columns) FROM change WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?")
         let handle = statement.sqliteStatement
         defer { sqlite3_reset(handle) }
-        sqlite3_bind_int64(handle, 1, replica)
+        sqlite3_bind_int64(handle, 1, ChangeID.of(replica, 0))
+        sqlite3_bind_int64(handle, 2, ChangeID.of(replica, last))
+        sqlite3_bind_int64(handle, 3, Int64(limit))
         while true {
             let result = sqlite3_step(handle)
             if result == SQLITE_DONE { return }

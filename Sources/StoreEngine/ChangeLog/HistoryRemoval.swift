@@ -4,35 +4,11 @@ internal import PropertyList
 
 // Staged changes have to be in the database before its history is read, and memory has to follow what is removed.
 extension UserDatabase {
-    /// Returns the approximate size of all stores' history, in bytes of the database.
-    package func historySize() throws(EngineError) -> Int {
+    /// Removes a part of a replica's history: see ``HistoryPass``.
+    func removeHistory(_ changes: [FormerChange], ofReplica replica: Int64) throws(EngineError) {
         try commit()
-        return try space.historySize()
-    }
-
-    /// Returns the ids of all replicas, of all stores and accounts. Each has a bounded history, which is quickly read.
-    package func replicas() throws(EngineError) -> [Int64] {
-        try commit()
-        return try space.replicas()
-    }
-
-    /// Returns the approximate size of a replica's history, in bytes of the database.
-    package func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
-        try space.historySize(ofReplica: replica)
-    }
-
-    /// Removes the history of a replica.
-    /// - Returns: its approximate size, in bytes of the database.
-    package func clearHistory(ofReplica replica: Int64) throws(EngineError) -> Int {
-        try commit()
-        let removed = try space.clearHistory(ofReplica: replica)
-        forget([replica: removed])
-        return removed.reduce(0) { $0 + $1.bytes }
-    }
-
-    /// Removes the history of all stores.
-    package func clearHistory() throws(EngineError) {
-        for replica in try replicas() { _ = try clearHistory(ofReplica: replica) }
+        try space.remove(changes, of: replica)
+        forget([replica: changes])
     }
 
     /// Removes the oldest history of all stores until the database has at most a size, in bytes.

@@ -7,7 +7,6 @@
 // that isn't open is not in memory, so all changes are read. That happens rarely, and frees much at once.
 
 internal import GRDB
-internal import PropertyList
 
 /// The size of a database, and its history, which gives way to values.
 package struct DatabaseSpace {
@@ -70,33 +69,11 @@ package struct DatabaseSpace {
         try connection.read { db in try Int64.fetchAll(db, sql: "SELECT id FROM replica") }
     }
 
-    /// Counts and returns the approximate size of all history, in bytes.
-    mutating func historySize() throws(EngineError) -> Int {
-        var size = 0
-        for replica in try replicas() { size += try historySize(ofReplica: replica) }
-        historyBound = size
-        return size
-    }
-
-    /// Returns the approximate size of a replica's history, in bytes.
-    func historySize(ofReplica replica: Int64) throws(EngineError) -> Int {
-        var size = 0
-        try connection.read { db in try Self.forEachFormerChange(of: replica, db) { size += $0.bytes } }
-        return size
-    }
-
-    /// Removes the history of a replica.
-    /// - Returns: the removed changes.
-    mutating func clearHistory(ofReplica replica: Int64) throws(EngineError) -> [FormerChange] {
+    /// Removes changes of a replica's history.
+    mutating func remove(_ changes: [FormerChange], of replica: Int64) throws(EngineError) {
         let writer = try connection.openWriter
-        let changes = try connection.write { db in
-            var changes: [FormerChange] = []
-            try Self.forEachFormerChange(of: replica, db) { changes.append($0) }
-            try writer.remove(changes, of: replica, db)
-            return changes
-        }
+        try connection.write { db in try writer.remove(changes, of: replica, db) }
         historyBound = historyBound.map { max(0, $0 - changes.reduce(0) { $0 + $1.bytes }) }
-        return changes
     }
 
     /// Removes the values that were replaced first, in one transaction.
@@ -108,7 +85,8 @@ package struct DatabaseSpace {
         let (removed, left) = try connection.write { db in
             var oldest = OldestChanges(bytes: bytes)
             for replica in try Int64.fetchAll(db, sql: "SELECT id FROM replica") {
-                try Self.forEachFormerChange(of: replica, db) { oldest.add($0) }
+                var reader = HistoryReader(of: replica)
+                for change in try reader.read(.max, db) { oldest.add(change) }
             }
             let removed = oldest.byReplica()
             for (replica, changes) in removed { try writer.remove(changes, of: replica, db) }
@@ -116,18 +94,6 @@ package struct DatabaseSpace {
         }
         historyBound = left
         return removed
-    }
-
-    /// Calls `body` with each change that isn't its key's last.
-    private static func forEachFormerChange(
-        of replica: Int64, _ db: Database, _ body: (FormerChange) -> Void
-    ) throws {
-        var replaced: [Key: UInt64] = [:]
-        try ChangeReader.forEachOutline(of: replica, db) { change in
-            defer { replaced[change.key] = change.time }
-            guard let time = replaced[change.key] else { return }
-            body(FormerChange(change, of: replica, replaced: time))
-        }
     }
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import StoreEngine
+
+/// Counts and removes a user's history, which takes as long as there is much of it.
+///
+/// There is one pass over the history at a time, whose result is shared by all who ask meanwhile.
+@BusActor
+final class HistoryWork {
+    /// What a pass does.
+    enum Kind {
+        case counting, removing
+    }
+
+    private typealias Pass = Task<Result<Int, any Error>, Never>
+    private var underWay: [Kind: Pass] = [:]
+    private var last: Pass?
+
+    /// Returns about how many bytes of the database the history of all of the user's stores takes or, if it was removed,
+    /// took.
+    func bytes(_ kind: Kind, of account: UserAccount) async throws -> Int {
+        let pass = underWay[kind] ?? begin(kind, account)
+        return try await pass.value.get()
+    }
+
+    private func begin(_ kind: Kind, _ account: UserAccount) -> Pass {
+        let former = last
+        let pass = EventLoop.task { () -> Result<Int, any Error> in
+            _ = await former?.value
+            defer { self.underWay[kind] = nil }
+            do { return .success(try await self.run(kind, account)) } catch { return .failure(error) }
+        }
+        (underWay[kind], last) = (pass, pass)
+        return pass
+    }
+
+    private func run(_ kind: Kind, _ account: UserAccount) async throws -> Int {
+        let database = account.database
+        var pass = try HistoryPass(of: database, removing: kind == .removing)
+        let slices = Slices()
+        // The database may be replaced meanwhile.
+        while account.database === database, try pass.step(in: database) { await slices.pauseIfDue() }
+        return pass.bytes
+    }
+}
+
+/// Gives others the thread between the slices of a long piece of work: several times as long as a slice takes.
+@BusActor
+final class Slices {
+    private var began = EventLoop.processorTime
+    /// The number of pieces of work under way, of all users.
+    private static var count: UInt64 = 0
+
+    /// How long a slice is, in microseconds.
+    nonisolated static let length: UInt64 = 2000
+
+    init() { Self.count += 1 }
+
+    isolated deinit { Self.count -= 1 }
+
+    /// Pauses if the slice is over. The more work is under way, the longer, so that all of it together leaves most of
+    /// the time to others.
+    func pauseIfDue() async {
+        let taken = EventLoop.processorTime - began
+        guard taken >= Self.length else { return }
+        await EventLoop.pause(.microseconds(Int64(3 * taken * Self.count)))
+        began = EventLoop.processorTime
+    }
+}
