@@ -190,6 +190,7 @@ extension UserDatabase {
         _ body: (Database) throws -> (account: Account, previous: Account?)
     ) throws(EngineError) -> [StoreViewChange] {
         try commit()
+        settleSummaries()
         let before = loadedStores.map { ($0, $0.values) }
         let current = try write { db in
             // Before `body`, which may remove the only changes that record a store's generation.
@@ -229,7 +230,7 @@ extension UserDatabase {
             arguments: ["dropped": Cause.dropped.rawValue, "origin": Int64(bitPattern: origin.bits)])
         try db.execute(
             sql: """
-                UPDATE replica SET account = :account, published = 0,
+                UPDATE replica SET account = :account, published = 0, counted = NULL,
                     downloaded = :downloaded AND store IN \(Self.replicatedStores)
                     WHERE account = \(Account.none) AND NOT EXISTS
                     (SELECT 1 FROM replica AS other WHERE other.account = :account AND other.store = replica.store)

@@ -122,31 +122,6 @@ extension UserDatabase {
         }
     }
 
-    /// Returns the number of keys with a pending change, in all apps' stores that are synced.
-    package func pendingChanges() throws(EngineError) -> Int {
-        try pendingChanges(HiddenStores.isAppStore)
-    }
-
-    /// Returns whether changes are pending that may be uploaded.
-    package func hasUploads() throws(EngineError) -> Bool {
-        try pendingChanges("downloaded") > 0
-    }
-
-    private func pendingChanges(_ condition: String) throws(EngineError) -> Int {
-        try read { db in
-            try Int.fetchOne(
-                db.cachedStatement(
-                    sql: """
-                        SELECT count(*) FROM (
-                            SELECT max(change.sequence), cause FROM replica JOIN store ON store.id = replica.store
-                                JOIN change ON \(ChangeID.isOf("replica.id"))
-                            WHERE account = ? AND change.sequence > published AND synchronized AND \(condition)
-                            GROUP BY replica.id, key)
-                        WHERE \(Cause.isOwn)
-                        """), arguments: [account.id]) ?? 0
-        }
-    }
-
     /// Marks what the remote has acknowledged: each store's changes up to a sequence.
     /// - Parameter origin: the origin under which they were uploaded. If the device has taken another one meanwhile,
     ///   sequences may have begun anew, and nothing is marked.
@@ -159,7 +134,7 @@ extension UserDatabase {
             for (identifier, sequence) in sequences {
                 try db.run(
                     sql: """
-                        UPDATE replica SET published = max(published, min(?, \(lastSequence)))
+                        UPDATE replica SET published = max(published, min(?, \(lastSequence))), pending = NULL
                         WHERE account = ? AND store = (SELECT id FROM store WHERE identifier = ?)
                         """,
                     arguments: [Int64(bitPattern: sequence), account, identifier])

@@ -85,6 +85,7 @@ extension Database {
     /// Saves the last sequence of a replica, which no change may have.
     func saveSequence(_ sequence: UInt64, of replica: Int64) throws {
         try run(
-            sql: "UPDATE replica SET sequence = ? WHERE id = ?", arguments: [Int64(bitPattern: sequence), replica])
+            sql: "UPDATE replica SET sequence = ?, counted = NULL WHERE id = ?",
+            arguments: [Int64(bitPattern: sequence), replica])
     }
 }

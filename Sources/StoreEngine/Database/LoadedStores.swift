@@ -18,9 +18,12 @@ struct LoadedStores {
     }
 
     /// Removes a store, unless it was only read to update another object with the same identifier.
-    mutating func remove(_ store: Store) {
-        if stores[Text(store.identifier)]?.toOpaque() == Unmanaged.passUnretained(store).toOpaque() {
-            stores[Text(store.identifier)] = nil
+    /// - Returns: whether it was removed.
+    mutating func remove(_ store: Store) -> Bool {
+        guard stores[Text(store.identifier)]?.toOpaque() == Unmanaged.passUnretained(store).toOpaque() else {
+            return false
         }
+        stores[Text(store.identifier)] = nil
+        return true
     }
 }

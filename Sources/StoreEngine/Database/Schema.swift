@@ -14,6 +14,9 @@ enum Schema {
         migrator.registerMigration("v2") { db in
             try db.execute(sql: String(decoding: PackageResources.v2_sql, as: UTF8.self))
         }
+        migrator.registerMigration("v3") { db in
+            try db.execute(sql: String(decoding: PackageResources.v3_sql, as: UTF8.self))
+        }
         return migrator
     }
 

@@ -29,6 +29,7 @@ package final class UserDatabase {
     package var space: DatabaseSpace
     private var nextStoreID: Int64
     private(set) var replicaIDs: ReplicaIDs
+    var replicaSummaries = ReplicaSummaries()
     /// The generation of a store that was never written to. A store that is made anew never gets a lower one.
     var generationBase: UInt64
 
@@ -101,6 +102,7 @@ package final class UserDatabase {
 
     /// Moves what is left in the log to the database file, and closes it. Later calls fail.
     package func close() {
+        settleSummaries()
         origins.writeShutdownToken()
         connection.close()
     }
@@ -148,24 +150,10 @@ package final class UserDatabase {
         }
     }
 
-    /// Returns the identifiers of the stores that have a value, shown or not, sorted.
-    package func storesWithValues() throws(EngineError) -> [String] {
-        try read { db in
-            try String.fetchAll(
-                db.cachedStatement(
-                    sql: """
-                        SELECT DISTINCT identifier FROM (
-                            SELECT identifier, max(change.sequence), value IS NOT NULL AS is_value, cause
-                            FROM store JOIN replica ON replica.store = store.id
-                                JOIN change ON \(ChangeID.isOf("replica.id"))
-                            GROUP BY replica.id, key)
-                        WHERE is_value AND cause <> \(Cause.dropped.rawValue) ORDER BY identifier
-                        """))
-        }
-    }
-
     /// Removes a store that is being freed.
-    func unload(_ store: Store) { stores.remove(store) }
+    func unload(_ store: Store) {
+        if stores.remove(store) { noteSummaries(of: store) }
+    }
 
     func allocateStoreID() -> Int64 {
         defer { nextStoreID += 1 }

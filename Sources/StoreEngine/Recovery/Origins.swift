@@ -160,6 +160,7 @@ extension UserDatabase {
 
     private func leave(_ left: Set<Origin>) throws(EngineError) {
         try commit()
+        settleSummaries()
         let next = origins.draw()
         try write { db in
             try db.saveOrigin(next)
@@ -184,7 +185,7 @@ extension Database {
             """
         try execute(
             sql: """
-                UPDATE replica SET published = 0 WHERE id IN (SELECT replica FROM change WHERE origin = ?)
+                UPDATE replica SET published = 0, pending = NULL WHERE id IN (SELECT replica FROM change WHERE origin = ?)
                 """,
             arguments: [Int64(bitPattern: left.bits)])
         try execute(

@@ -34,8 +34,15 @@ final class Replica {
 
     /// The number of keys with an entry that was made here and has not been published.
     var pendingKeys: Int {
-        records.values.count { $0.cause.isOwn && $0.sequence > published }
+        if published >= sequence { return 0 }
+        if let known = countedPending, known.published == published { return known.keys }
+        let keys = records.values.count { $0.cause.isOwn && $0.sequence > published }
+        countedPending = (keys, published)
+        return keys
     }
+
+    /// What ``pendingKeys`` was since the records changed last.
+    private var countedPending: (keys: Int, published: UInt64)?
 
     /// The greatest generation among its changes.
     var generation: UInt64 { records.values.reduce(0) { max($0, $1.generation) } }
@@ -59,6 +66,7 @@ final class Replica {
     func replace(_ key: Key, _ old: Record?, by record: Record?) {
         usage.replace(old?.content, by: record?.content)
         records[key] = record
+        countedPending = nil
     }
 
     /// Counts a row that is no longer its key's last, and passes the key's history on to the new record.
