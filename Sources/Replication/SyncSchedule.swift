@@ -14,6 +14,8 @@ public struct SyncSchedule: Equatable, Sendable {
 
     private var pullDue: UInt64?
     private var pushDue: UInt64?
+    /// When a cycle that was requested is due.
+    private var requestDue: UInt64?
     private var cycleUploads = false
     private var retryAt: UInt64?
     /// The earliest time of the next attempt, whatever happens before.
@@ -25,6 +27,7 @@ public struct SyncSchedule: Equatable, Sendable {
     /// A cycle is under way; its end decides when the next one is due.
     private var isCycling = false
     private var uploads = TokenBucket(capacity: 15, interval: 4 * second)
+    private var requests = TokenBucket(capacity: 20, interval: 2 * second)
 
     /// Whether any client subscribes. A remote that reports no changes is then polled more often.
     public var hasSubscribers = false
@@ -83,12 +86,12 @@ public struct SyncSchedule: Equatable, Sendable {
 
     /// When the next cycle is due; `nil` if none is before another event.
     public var nextCycle: UInt64? {
-        if pullDue == nil, pushDue == nil { return nil }
-        return max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0)
+        if pullDue == nil, pushDue == nil { return requestDue }
+        return min(requestDue ?? .max, max(min(pullDue ?? .max, pushDue ?? .max), retryAt ?? 0))
     }
 
     /// When the service retries after a failure; `nil` if the last attempt succeeded.
-    public var nextAttempt: UInt64? { retryAt }
+    public var nextAttempt: UInt64? { retryAt.map { min($0, requestDue ?? .max) } }
 
     /// The first client has subscribed, or the last one has unsubscribed. The first subscriber brings forward a poll
     /// that was put off without subscribers.
@@ -123,19 +126,27 @@ public struct SyncSchedule: Equatable, Sendable {
         if pushDue != nil { pushDue = max(now, earliestUpload(now)) }
     }
 
+    /// Whether a cycle was requested that has not begun.
+    public var isRequested: Bool { requestDue != nil }
+
     /// Makes a cycle due now, with an upload, whatever failed before.
     public mutating func request(_ now: UInt64) {
-        pullDue = now
-        pushDue = now
-        retryAt = nil
+        requestDue = now
+    }
+
+    /// Makes such a cycle due now, or soon if many were requested lately. A cycle that begins earlier, for another
+    /// reason, does what was requested.
+    public mutating func requestAtPace(_ now: UInt64) {
+        requestDue = min(requestDue ?? .max, requests.nextToken(now))
     }
 
     /// A cycle begins; later events are for the next one.
     /// - Returns: whether the cycle is to upload pending changes.
     public mutating func begin(_ now: UInt64) -> Bool {
-        (pullDue, isCycling) = (nil, true)
-        cycleUploads = pushDue.map { $0 <= now } ?? false
+        if isRequested { requests.take(now) }
+        cycleUploads = isRequested || pushDue.map { $0 <= now } ?? false
         if cycleUploads { pushDue = nil }
+        (pullDue, requestDue, isCycling) = (nil, nil, true)
         return cycleUploads
     }
 

@@ -4,22 +4,60 @@ package import Replication
 internal import StoreEngine
 
 extension AccountSync {
-    /// Runs a sync cycle now, and returns when it has ended.
+    /// A program that asks for a sync cycle.
+    package enum Requester: Sendable {
+        /// A program of the user's, perhaps because the user has put something right.
+        case program
+        /// An app, which may ask often and without the user's knowledge.
+        case app
+    }
+
+    /// Runs a sync cycle for a program: now, or soon if programs have asked for many. Returns when it has ended.
+    ///
+    /// After the server has refused the credentials, this returns the refusal without another attempt, except once a
+    /// minute for a program that isn't an app.
+    /// - Throws: why the cycle failed, or could not be run.
+    package func syncNow(for requester: Requester) async throws(RemoteError) {
+        try checkCanSync()
+        if let refusal, requester == .app || !mayRetryRefused() { throw refusal }
+        try await wait { $0.requestAtPace($1) }
+    }
+
+    /// Runs a sync cycle now, however many were requested, and returns when it has ended.
     /// - Throws: why the cycle failed, or could not be run.
     package func syncNow() async throws(RemoteError) {
+        try checkCanSync()
+        try await wait { $0.request($1) }
+    }
+
+    private func checkCanSync() throws(RemoteError) {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
         if waiters.isFull {
             throw RemoteError(.unavailable, "\(CycleWaiters.most) others wait for the account already.")
         }
+    }
+
+    private func wait(for request: (inout SyncSchedule, UInt64) -> Void) async throws(RemoteError) {
         // A remote that was found empty may be a drive that was not mounted, so it is read again.
         pollsOnRequest = isReset || needsKey
-        schedule?.request(monotonicTime())
+        if var schedule {
+            request(&schedule, monotonicTime())
+            self.schedule = schedule
+        }
         let result = await withCheckedContinuation { continuation in
             waiters.add(continuation)
             onScheduleChange?()
         }
         try result.get()
+    }
+
+    /// Whether refused credentials may be tried again for a program, which counts as done.
+    func mayRetryRefused() -> Bool {
+        let now = monotonicTime()
+        guard refusedAttempts.nextToken(now) == now else { return false }
+        refusedAttempts.take(now)
+        return true
     }
 
     var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "Sync is paused on this device.") }
@@ -38,8 +76,8 @@ extension AccountSync {
                 self.damage = nil
                 return onDamage?(damage) ?? ()
             }
-            // Calls that came during the cycle wait for one that begins later.
-            if !waiters.isEmpty { schedule?.request(monotonicTime()) }
+            // The calls that an interrupted cycle leaves wait for the next one.
+            if !waiters.isEmpty, schedule?.isRequested == false { schedule?.request(monotonicTime()) }
             if state == .paused { waiters.failWaiting(pauseReason) }
         }
         onScheduleChange?()
@@ -55,6 +93,7 @@ extension AccountSync {
             try await replica.makeCycle(with: backend)
             guard replica.isCurrent(backend) else { return cut(backend, pauseReason) }
             noteCycle(hasEnded: true)
+            refusal = nil
             try database.noteSuccessor(nil)
             setState(restingState, error: replica.cycle.problem)
             if database.account.isDownloaded, replica.cycle.isPullComplete { return .success(()) }
@@ -65,6 +104,7 @@ extension AccountSync {
             let error = RemoteError(error)
             guard replica.isCurrent(backend), damage == nil else { return cut(backend, error) }
             noteCycle(hasEnded: false)
+            refusal = error.code == .unauthorized ? error : nil
             // Recorded now, because the user may sign out before entering the recovery phrase.
             if let identifier = error.encryptedAccount { try? database.noteSuccessor(identifier) }
             replica.cycle.fail(error, monotonicTime(), jitter: database.environment.random())

@@ -98,7 +98,7 @@ extension AccountSync {
     private func leaveBackend(_ reason: String) {
         let leaving = backend
         replica.backend = nil
-        (replica.cycle, pollsOnRequest) = (SyncCycle(), false)
+        (replica.cycle, pollsOnRequest, refusal) = (SyncCycle(), false, nil)
         waiters.failAll(RemoteError(.unavailable, reason))
         if let leaving { onLeave?(leaving) }
     }

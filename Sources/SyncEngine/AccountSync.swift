@@ -54,6 +54,10 @@ package final class AccountSync {
     package var identifiers: Set<String> { replica.identifiers }
     /// Whether a sync was requested although the account waits for a decision of the user.
     var pollsOnRequest = false
+    /// The server's refusal of the credentials, if the last cycle ended with it.
+    var refusal: RemoteError?
+    /// When programs may have refused credentials tried again.
+    var refusedAttempts = TokenBucket(capacity: 1, interval: 60_000_000)
     private var lastReported: ReportedState?
 
     var waiters = CycleWaiters()
@@ -154,8 +158,10 @@ package final class AccountSync {
         setState(restingState, error: nil)
         if isPaused {
             waiters.failAll(pauseReason)
+        } else if let refusal, !mayRetryRefused() {
+            setState(.authFailed, error: refusal)
         } else {
-            schedule?.request(monotonicTime())
+            schedule?.requestAtPace(monotonicTime())
         }
         onScheduleChange?()
     }

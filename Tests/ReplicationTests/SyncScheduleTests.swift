@@ -360,4 +360,31 @@ struct SyncScheduleTests {
         schedule.passed(seconds(1), received: false, uploaded: true, isPending: false)
         #expect(schedule.nextAttempt == nil)
     }
+
+    @Test func `who asks often is answered every two seconds, and no upload or retry waits for that`() {
+        var schedule = rested()
+        for _ in 1...20 {
+            schedule.requestAtPace(seconds(1))
+            expectBegin(&schedule, seconds(1), uploads: true)
+            schedule.passed(seconds(1), received: false, uploaded: false, isPending: false)
+        }
+        schedule.requestAtPace(seconds(2))
+        #expect(schedule.nextCycle == seconds(3))
+        expectBegin(&schedule, seconds(3), uploads: true)
+        // A failure delays no request.
+        schedule.requestAtPace(seconds(3))
+        schedule.failed(seconds(4), retryAfter: 600, jitter: 0)
+        #expect(schedule.nextCycle == seconds(5) && schedule.nextAttempt == seconds(5))
+        expectBegin(&schedule, seconds(5), uploads: true)
+        schedule.passed(seconds(5), received: false, uploaded: false, isPending: false)
+        // A cycle that comes earlier, for another reason, does what was requested.
+        schedule.requestAtPace(seconds(6))
+        schedule.noteHint(seconds(6))
+        expectBegin(&schedule, seconds(6), uploads: true)
+        #expect(!schedule.isRequested)
+        schedule.passed(seconds(6), received: false, uploaded: false, isPending: false)
+        schedule.requestAtPace(seconds(6))
+        schedule.noteChange(seconds(6))
+        #expect(schedule.nextCycle == seconds(6) + 50_000)
+    }
 }

@@ -181,4 +181,29 @@ struct AccountDailyTests {
         await device.startCycle().value
         #expect(device.sync.state == .idle)
     }
+
+    @Test func `a refused password is tried at once for somebody who asks, once a minute, and never for an app`()
+        async throws
+    {
+        try await join()
+        let refusal = RemoteError(.unauthorized, "a sentence")
+        await backend.change { $0.failure = refusal }
+        #expect(await device.startSyncNow(for: .app).value == refusal, "it isn't known yet")
+        let pulls = await backend.counts.count
+        #expect(await device.startSyncNow(for: .app).value == refusal)
+        #expect(await backend.counts.count == pulls)
+        #expect(await device.startSyncNow(for: .program).value == refusal)
+        #expect(await backend.counts.count == pulls + 1)
+        for _ in 1...3 {
+            #expect(await device.startSyncNow(for: .program).value == refusal)
+            device.sync.setPaused(true)
+            device.sync.setPaused(false)
+            await device.startCycle().value
+        }
+        #expect(await backend.counts.count == pulls + 1)
+        #expect(device.sync.state == .authFailed && device.sync.lastError == refusal)
+        await backend.change { $0.failure = nil }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        #expect(await device.startSyncNow(for: .app).value == nil)
+    }
 }

@@ -110,11 +110,12 @@ final class SyncDevice {
         return upload
     }
 
-    /// Requests a cycle and runs it. The task returns its error; `nil` if it succeeded.
-    func startSyncNow() -> Task<RemoteError?, Never> {
+    /// Requests a cycle, for a program or whatever was requested before, and runs it. The task returns its error; `nil`
+    /// if it succeeded.
+    func startSyncNow(for requester: AccountSync.Requester? = nil) -> Task<RemoteError?, Never> {
         let asked = Task { () -> RemoteError? in
             do {
-                try await sync.syncNow()
+                if let requester { try await sync.syncNow(for: requester) } else { try await sync.syncNow() }
                 return nil
             } catch {
                 return error as? RemoteError

@@ -59,7 +59,8 @@ extension UserAccount {
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw Self.notSignedIn }
-        call.answer(on: daemon, holding: self) { try await self.sync.syncNow() }
+        let isApp = daemon.clients.client(call.peer).isSandboxed
+        call.answer(on: daemon, holding: self) { try await self.sync.syncNow(for: isApp ? .app : .program) }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {

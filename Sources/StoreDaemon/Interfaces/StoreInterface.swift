@@ -151,9 +151,7 @@ extension UserStore {
                 guard self.store.isSynchronized else {
                     throw BusError.store(.conflict, User.takesNoPart(self.store.identifier))
                 }
-                // Apps may ask often, and a refused password must not be tried again each time.
-                if account.state == .authFailed, let error = account.lastError { throw error }
-                try await account.syncNow()
+                try await account.syncNow(for: .app)
                 return true
             }
             if self.store.pendingChanges == 0 { return true }

@@ -47,10 +47,10 @@ final class MoveToKey {
         try await alone {
             if !isUnderWay { try await begin(passesOver) }
             if try account.savedFile()?.movingTo != nil {
-                try await sync.syncNow()
+                try await sync.syncNow(for: .program)
                 try await adoptKey(passesOver)
             }
-            for _ in 0..<3 where !sync.isPublished { try await sync.syncNow() }
+            for _ in 0..<3 where !sync.isPublished { try await sync.syncNow(for: .program) }
             try confirm()
         }
         daemon.logger.notice("\(account.userName) moved the account to a new key.")
@@ -61,7 +61,7 @@ final class MoveToKey {
     private func leaveOtherKeys(in file: AccountFile) async throws {
         if sync.identifiers.isEmpty, !sync.needsKey, sync.hasBackend {
             // No cycle has run since the service was started.
-            do { try await sync.syncNow() } catch { guard sync.needsKey else { throw error } }
+            do { try await sync.syncNow(for: .program) } catch { guard sync.needsKey else { throw error } }
         }
         if sync.needsKey { try await account.rejectOtherKeys(in: file, andSuccessors: true) }
     }
@@ -88,7 +88,7 @@ final class MoveToKey {
 
     /// Reads the whole account, makes a key, and begins the move to it.
     private func prepare(_ passesOver: Bool) async throws {
-        try await sync.syncNow()
+        try await sync.syncNow(for: .program)
         guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
         try checkRead(passesOver)
         let (former, problem) = keys.protection(of: file)
