@@ -76,8 +76,10 @@ public struct IncomingCall {
     /// It handles methods of registered interfaces, and reading properties. Other calls, which libsystemd would have
     /// answered itself, are refused with LimitsExceeded, because libsystemd can't be asked a second time.
     public func dispatch() {
+        connection.dispatcher.beginTiming(peer)
+        defer { connection.dispatcher.endTiming() }
         if connection.objects.dispatch(message, from: peer, on: connection) { return }
-        refuse(.limitsExceeded("Too many answers were unread when this was called; call again."))
+        refuse(.limitsExceeded("The user's other calls left no room or time for this, and it can't wait; call again."))
     }
 }
 
@@ -108,7 +110,9 @@ final class Admission {
         // Before objects are made of the message, which would take longer than all of this.
         if sd_bus_message_get_expect_reply(message) == 0, !considersUnanswered(peer) { return false }
         guard let admit else { return true }
-        return admit(IncomingCall(Message(retaining: message), peer, connection))
+        guard admit(IncomingCall(Message(retaining: message), peer, connection)) else { return false }
+        connection.dispatcher.beginTiming(peer)
+        return true
     }
 }
 

@@ -27,6 +27,15 @@ public final class BusConnection {
     public var onDisconnect: (@BusActor () -> Void)?
     /// Called with each answer and each signal to a peer, and its size in bytes.
     public var onSent: (@BusActor (Peer, Int) -> Void)?
+    /// Called after each call that was admitted, whoever answers it, with its sender and the time since.
+    public var onDispatched: (@BusActor (Peer, WorkTime) -> Void)? {
+        get { dispatcher.onDispatched }
+        set { dispatcher.onDispatched = newValue }
+    }
+
+    /// Leaves time out of the measured time of the call being dispatched, because it was spent for another user.
+    public func leaveOut(_ microseconds: UInt64, for uid: UInt32) { dispatcher.leaveOut(microseconds, for: uid) }
+
     /// Decides by its size whether to send a method's answer of more than ``Message/largeAnswer`` bytes. If it returns
     /// false, the answer is dropped, and it has taken over the call, as ``admitCalls(_:)`` describes.
     public var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?

@@ -22,6 +22,10 @@ final class Dispatcher {
     private var deadline: OpaquePointer?
     /// The registration that remembers the object of the message being dispatched.
     var lookup: Registration?
+    /// The sender of the call being dispatched, once it is admitted, and the time since.
+    private var timed: (peer: Peer, time: WorkTime)?
+    /// Called after an admitted call was dispatched.
+    var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
 
     init(_ bus: OpaquePointer) {
         self.bus = bus
@@ -94,7 +98,25 @@ final class Dispatcher {
         let result = sd_bus_process(bus, nil)
         lookup?.forgetObject()
         lookup = nil
+        endTiming()
         return result
+    }
+
+    /// Begins to measure the time that is spent for a caller, until the end of the message being dispatched or, without
+    /// one, ``endTiming()``.
+    func beginTiming(_ peer: Peer) {
+        if onDispatched != nil { timed = (peer, WorkTime()) }
+    }
+
+    func endTiming() {
+        guard let ended = timed else { return }
+        timed = nil
+        onDispatched?(ended.peer, ended.time)
+    }
+
+    /// Leaves time out that was spent for a user, unless the caller is that user.
+    func leaveOut(_ microseconds: UInt64, for uid: UInt32) {
+        if let peer = timed?.peer, peer.credentials.uid != uid { timed?.time.leaveOut(microseconds) }
     }
 
     private var isCongested: Bool {

@@ -116,6 +116,7 @@ package final class Daemon {
         connection.peers.onVanished = { self.peerVanished($0) }
         try connection.admitCalls(
             { self.clients.admit($0) }, ifUnanswered: { self.clients.acceptsCallsWithoutReply($0) })
+        connection.onDispatched = { self.clients.note($1, of: $0) }
         connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),

@@ -254,6 +254,62 @@ struct RobustnessTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `properties of stores that are long to load don't have others wait for each of them`() async throws {
+        try await withFullStores { machine, stores in
+            let slow = try RawClient(machine.bus, as: Users.client)
+            var interface = Wire()
+            interface.string(BusNames.storeInterface)
+            for path in stores {
+                slow.call(
+                    BusNames.service, path, "org.freedesktop.DBus.Properties", "GetAll", signature: "s",
+                    body: interface.bytes)
+            }
+            // If the service answered them one after the other, there would be a few.
+            #expect(try await callsOfAnother(machine, until: slow, has: stores.count) > 15)
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `however often a user asks how much history there is, others are served meanwhile`() async throws {
+        try await withFullStores { machine, _ in
+            let path = BusNames.accountPath(uid: Users.nobody)
+            let busy = try RawClient(machine.bus, as: Users.client)
+            for _ in 0..<100 { busy.call(BusNames.service, path, BusNames.accountInterface, "GetUsage") }
+            // If each read all of it, even in turns, there would be a few in a time many times as long.
+            #expect(try await callsOfAnother(machine, until: busy, has: 100) > 15)
+        }
+    }
+
+    /// Runs a test on a machine with a user whose stores have long histories and are not in memory.
+    private func withFullStores(_ body: @BusActor (Machine, _ paths: [String]) async throws -> Void) async throws {
+        let names = (0..<4).map { "\(notes)\($0)" }
+        try await withMachine({ $0.manifests = ([notes] + names).map { ManifestText($0) } }) { machine in
+            for name in names {
+                let store = try machine.store(name)
+                for round in 0..<16 {
+                    let values = (0..<1000).map { (key: "key \($0)", value: Value.integer(Int64(round))) }
+                    try await store.apply(values) { _ in }
+                }
+            }
+            machine.device.kill()
+            try await machine.device.start()
+            try await body(machine, try names.map { try BusNames.storePath(uid: Users.nobody, identifier: $0) })
+        }
+    }
+
+    /// Returns how many calls of another user are answered, one after the other, until a client has its answers.
+    private func callsOfAnother(_ machine: Machine, until client: RawClient, has answers: Int) async throws -> Int {
+        let other = try machine.store(as: nil)
+        var (received, calls) = (0, 0)
+        while received < answers {
+            received += try #require(client.turn(waiting: 0)).count { $0.sender != "org.freedesktop.DBus" }
+            try await other.set("key", .integer(Int64(calls)))
+            calls += 1
+        }
+        return calls
+    }
+
     @Test func `descriptors that come with calls stay out`() async throws {
         try await withMachine { machine in
             let (store, raw) = (try machine.store(), try RawClient(machine.bus, as: Users.client))

@@ -14,7 +14,7 @@ import Testing
 
     init() throws { device = try Device() }
 
-    @Test(arguments: 1...40) func `what is counted is what the changes say, whatever happens`(seed: UInt64) throws {
+    @Test(arguments: 1...20) func `what is counted is what the changes say, whatever happens`(seed: UInt64) throws {
         var choices = Choices(seed: seed)
         var held: [Store] = []
         for _ in 0..<80 {

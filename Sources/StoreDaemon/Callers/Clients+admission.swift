@@ -99,6 +99,23 @@ extension Clients {
     private static let unread = BusError.limitsExceeded(
         "The connection's answers are unread. Read them, and call again.")
 
+    /// Counts the time that the loop spent for a call.
+    func note(_ time: WorkTime, of peer: Peer) {
+        let taken = time.taken(ifAtLeast: LongCallPause.long)
+        if taken > 0 { client(peer).share.rest.note(taken) }
+    }
+
+    /// Counts the time that the loop spent with a user's data, for whatever reason: a call's, or what follows a wait.
+    func note(_ time: WorkTime, ofDataOf uid: UInt32) {
+        let taken = time.taken(ifAtLeast: Self.noticeable)
+        if taken == 0 { return }
+        daemon.connection.leaveOut(taken, for: uid)
+        if taken >= LongCallPause.long { share(of: .user(uid)).rest.note(taken) }
+    }
+
+    /// The time in microseconds that isn't counted for another user's call.
+    private static let noticeable: UInt64 = 1000
+
     /// Counts bytes that were sent to a peer.
     func noteSent(_ bytes: Int, to peer: Peer) {
         let client = client(peer)
@@ -129,7 +146,7 @@ struct CallKind {
     private let arguments: Int
     /// The part of the answer that is counted nowhere else.
     let unweighed: Int
-    /// Whether the call reads or writes values or lists of any length.
+    /// Whether the call has to do with a user's data, so that it waits while the user's calls rest.
     let mayTakeLong: Bool
 
     private static let small = 512
@@ -153,9 +170,11 @@ struct CallKind {
             BusNames.defaultsInterface, BusNames.domainInterface:
             (answer, unweighed) = (Self.smallAnswers.contains(member) ? Self.small : Self.large, Self.small / 2)
             arguments = Self.largeArguments[member, default: Self.smallArguments]
-            mayTakeLong = answer == Self.large || arguments == .max
+            mayTakeLong = true
         case "org.freedesktop.DBus.Introspectable":
-            (answer, unweighed, arguments, mayTakeLong) = (Self.large, Self.introspection, Self.small, false)
+            (answer, unweighed, arguments, mayTakeLong) = (Self.large, Self.introspection, Self.small, true)
+        case "org.freedesktop.DBus.Properties":
+            (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, true)
         default:
             // Errors repeat unknown names.
             (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, false)

@@ -34,17 +34,20 @@ final class Clients {
     }
 
     /// The owner of a budget: a user, or a range of subordinate ids together.
-    private enum ShareKey: Hashable {
+    enum ShareKey: Hashable {
         case user(UInt32)
         case subordinates(first: UInt32)
     }
 
     private func makeDelivery(to peer: Peer, _ key: ShareKey) -> Delivery {
-        let share = shares[key] ?? makeShare(key)
-        return Delivery(to: peer.uniqueName, share, on: daemon.connection) { [unowned self] in daemon.writes.commit() }
+        Delivery(to: peer.uniqueName, share(of: key), on: daemon.connection) { [unowned self] in
+            daemon.writes.commit()
+        }
     }
 
-    private func makeShare(_ key: ShareKey) -> UserShare {
+    /// Returns a budget. A new one ends with its first client or, if it has none, after its rest.
+    func share(of key: ShareKey) -> UserShare {
+        if let share = shares[key] { return share }
         let share = UserShare(daemon.configuration.bounds, of: pool)
         share.whenUnused = { [unowned self] in shares[key] = nil }
         shares[key] = share

@@ -43,7 +43,7 @@ final class Delivery {
     private struct Waiting {
         /// About how many bytes the work sends.
         let bytes: Int
-        /// Whether the work may block the loop for long.
+        /// Whether the work waits while its user's calls rest.
         var takesLong = false
         /// What a call holds while it waits; `nil` for a signal.
         let held: HeldSize?
@@ -62,7 +62,7 @@ final class Delivery {
 
     /// Whether bytes can be sent now. If not, the caller waits.
     ///
-    /// - Parameter takesLong: whether it may take long to make them.
+    /// - Parameter takesLong: whether they have to wait while their user's calls rest.
     func hasRoom(for bytes: Int, takingLong takesLong: Bool = false) -> Bool {
         waiting.isEmpty && fits(bytes, takesLong)
     }
@@ -91,7 +91,7 @@ final class Delivery {
     ///
     /// - Parameters:
     ///   - bytes: about how large the answer is.
-    ///   - takesLong: whether it may take long to make the answer.
+    ///   - takesLong: whether the call waits while its user's calls rest.
     ///   - held: what the call holds while it waits.
     ///   - isNext: whether the call was admitted already, so that those that wait came after it.
     func wait(

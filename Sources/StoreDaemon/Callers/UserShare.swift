@@ -16,7 +16,7 @@ final class UserShare {
     var subscriptions = SubscriptionCount()
     /// The number of the user's clients that hold something.
     var presentClients = 0
-    /// The rest of the user's calls that may take long.
+    /// The rest of the user's calls.
     let rest: LongCallPause
 
     /// The tokens of calls that want no reply, in KiB: 8 MiB at once, and 2 MiB per second.

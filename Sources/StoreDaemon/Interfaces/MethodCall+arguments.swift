@@ -171,17 +171,6 @@ extension Interface.Member {
     }
 }
 
-/// Measures the processor time that a call takes.
-private struct CallTime {
-    private let wallTime = EventLoop.now
-    private let processorTime = EventLoop.processorTime
-
-    /// The time in microseconds; 0 if it is short in any case, because the exact time costs a system call.
-    var taken: UInt64 {
-        EventLoop.now - wallTime < LongCallPause.long ? 0 : EventLoop.processorTime - processorTime
-    }
-}
-
 extension Daemon {
     /// Answers a call.
     ///
@@ -193,8 +182,6 @@ extension Daemon {
         _ handler: @BusActor (Object, MethodCall) throws -> Void
     ) throws {
         if committing { writes.commit() }
-        let began = CallTime()
-        defer { clients.client(call.peer).share.rest.note(began.taken) }
         do { try handler(object, call) } catch { throw BusError(mapping: error, for: clients.client(call.peer)) }
     }
 }

@@ -37,7 +37,7 @@ final class User {
         self.daemon = daemon
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
-        database = try Self.openDatabase(in: directory, daemon: daemon)
+        database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
@@ -246,7 +246,7 @@ final class User {
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        let next = try Self.openDatabase(in: directory, daemon: daemon)
+        let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         do {
             let stores = try storesInUse.map {
                 ($0, try next.store($0.identifier, localKeys: manifests.localKeys(of: $0.identifier)))
@@ -262,12 +262,15 @@ final class User {
         account.sync.pace = daemon.configuration.pace
     }
 
-    private static func openDatabase(in directory: UserDirectory, daemon: Daemon) throws -> UserDatabase {
+    private static func openDatabase(
+        of uid: UInt32, in directory: UserDirectory, daemon: Daemon
+    ) throws -> UserDatabase {
         func open() throws -> UserDatabase {
             let configuration = daemon.configuration
             let database = try UserDatabase(
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 layerLimits: configuration.layerLimits, environment: daemon.environment)
+            database.observer = workObserver(of: uid, daemon: daemon)
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }
@@ -276,6 +279,13 @@ final class User {
             try setAside(in: directory, daemon: daemon)
             return try open()
         }
+    }
+
+    /// Counts the time of all work with a user's data as the user's.
+    private static func workObserver(of uid: UInt32, daemon: Daemon) -> WorkObserver {
+        var began = WorkTime()
+        return WorkObserver(
+            begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
     }
 
     private static func setAside(in directory: UserDirectory, daemon: Daemon) throws {

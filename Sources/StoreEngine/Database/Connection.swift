@@ -8,6 +8,16 @@
 internal import GRDB
 internal import Glibc
 
+/// Is told when a piece of work in a database begins and when it ends. Nothing else runs on the thread in between.
+package struct WorkObserver {
+    let begins: () -> Void
+    let ends: () -> Void
+
+    package init(begins: @escaping () -> Void, ends: @escaping () -> Void) {
+        (self.begins, self.ends) = (begins, ends)
+    }
+}
+
 /// A connection to the database of one user.
 final class Connection {
     private let queue: DatabaseQueue
@@ -15,6 +25,8 @@ final class Connection {
     /// Why there is no ``writer``, once the connection is closed.
     private var reasonForClosing = EngineError.storage("the database was closed")
     private let path: String
+    /// Is told when the connection's work begins and ends.
+    var observer: WorkObserver?
     private let file: FileIdentity?
     private let log: FileIdentity?
 
@@ -113,6 +125,8 @@ final class Connection {
 
     /// Runs `body`, which reads.
     func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
+        observer?.begins()
+        defer { observer?.ends() }
         do {
             _ = try openWriter
             return try queue.read(body)
@@ -123,6 +137,8 @@ final class Connection {
 
     /// Runs `body` in a transaction.
     func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
+        observer?.begins()
+        defer { observer?.ends() }
         do {
             _ = try openWriter
             var result: T?
@@ -142,6 +158,8 @@ final class Connection {
 
     /// Lets the writer write in a transaction of its own.
     func write(directly body: (ChangeWriter) throws -> Void) throws(EngineError) {
+        observer?.begins()
+        defer { observer?.ends() }
         do {
             try body(try openWriter)
             try check()

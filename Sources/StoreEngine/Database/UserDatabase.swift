@@ -114,6 +114,12 @@ package final class UserDatabase {
     /// `EngineError.corrupt`.
     package func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
 
+    /// Is told when a piece of work in the database begins and ends, whatever it is for.
+    package var observer: WorkObserver? {
+        get { connection.observer }
+        set { connection.observer = newValue }
+    }
+
     /// Whether ``abandon(_:)`` has closed the database.
     package var isAbandoned: Bool { connection.isDamaged }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Measures how long a piece of work keeps the loop's thread busy.
+@BusActor
+public struct WorkTime {
+    private var wall = EventLoop.now
+    private var processor = EventLoop.processorTime
+
+    /// Begins now.
+    public init() {}
+
+    /// Returns the processor time since the beginning, in microseconds. While other processes run, the work delays
+    /// nobody.
+    /// - Parameter shortest: the shortest time that counts. Less is 0, because the exact time costs a system call.
+    public func taken(ifAtLeast shortest: UInt64) -> UInt64 {
+        guard EventLoop.now >= wall + shortest else { return 0 }
+        let now = EventLoop.processorTime
+        return now >= processor + shortest ? now - processor : 0
+    }
+
+    /// Leaves out a part of the time, which was for somebody else.
+    mutating func leaveOut(_ microseconds: UInt64) {
+        wall += microseconds
+        processor += microseconds
+    }
+}
