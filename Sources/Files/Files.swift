@@ -37,12 +37,16 @@ package enum Files {
 
     /// Reads a small file; symbolic links are not followed.
     /// - Returns: `nil` if it is missing, unreadable, or larger than `limit` bytes.
-    package static func text(of path: String, atMost limit: Int) -> String? {
+    package static func bytes(of path: String, atMost limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        guard let bytes = try? read(descriptor, atMost: limit) else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
+        return try? read(descriptor, atMost: limit)
+    }
+
+    /// Reads a small text file, as ``bytes(of:atMost:)`` does.
+    package static func text(of path: String, atMost limit: Int) -> String? {
+        bytes(of: path, atMost: limit).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Writes all of the bytes.
@@ -64,16 +68,24 @@ package enum Files {
         try write(descriptor, text.utf8)
     }
 
-    /// Atomically replaces a file with one that only its owner may read, so that it survives a power cut.
-    /// - Parameter temporary: the path to write first, in the same directory.
-    package static func replace(_ path: String, with bytes: [UInt8], by temporary: String) throws(SystemError) {
-        let descriptor = try check { open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600) }
+    /// Writes a file that only its owner may read, and syncs it to the disk. If that fails, there is no file.
+    package static func write(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
+        let descriptor = try check { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(descriptor) }
         do throws(SystemError) {
             try write(descriptor, bytes)
             _ = try check { fsync(descriptor) }
-            _ = try check { rename(temporary, path) }
         } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    /// Atomically replaces a file with one that only its owner may read, so that it survives a power cut.
+    /// - Parameter temporary: the path to write first, in the same directory.
+    package static func replace(_ path: String, with bytes: [UInt8], by temporary: String) throws(SystemError) {
+        try write(temporary, bytes)
+        do throws(SystemError) { _ = try check { rename(temporary, path) } } catch {
             unlink(temporary)
             throw error
         }

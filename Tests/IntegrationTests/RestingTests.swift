@@ -41,6 +41,67 @@ struct RestingTests {
         }
     }
 
+    @Test func `a disk that takes long delays who has something kept on it, and nobody else`() async throws {
+        let directory = try TemporaryDirectory()
+        let folder = try directory.makeDirectory("folder", mode: 0o700)
+        let (gate, state) = (directory.path + "/gate", try directory.makeDirectory("state", mode: 0o700))
+        var options = Device.Options()
+        (options.manifests, options.stateDirectory) = ([ManifestText(notes)], state)
+        options.environment = [
+            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
+                .appending(path: "libDiskJournal.so").path,
+            "DISK_JOURNAL": directory.path + "/journal", "DISK_JOURNAL_ROOTS": state, "DISK_GATE": gate,
+        ]
+        let device = try await Device.start(on: .start(), options)
+        let client = try BusClient(device.bus)
+        let (account, store) = (client.account, try client.store(notes))
+        try await account.join("folder://" + folder)
+        let own = try await account.text("DeviceIdentifier")
+        func register() async throws {
+            try await client.manager("RegisterManifest") {
+                try $0.append(bytes: Array(ManifestText("org.example.Own").xml.utf8))
+                try $0.appendDictionary {}
+            }
+        }
+
+        _ = FileManager.default.createFile(atPath: gate, contents: nil)
+        let pause = Task { try await account.setPaused(true) }
+        let renaming = Task { try await account.rename(device: own, to: "renamed") }
+        let registration = Task { try await register() }
+        for number in 1...20 {
+            try await store.set("key", .integer(Int64(number)))
+            #expect(try await store.value("key") == .integer(Int64(number)))
+        }
+        #expect(try await account.state() != "paused", "nothing is on the disk yet")
+        try FileManager.default.removeItem(atPath: gate)
+        try await pause.value
+        try await renaming.value
+        try await registration.value
+        #expect(try await [account.state(), account.text("DeviceName")] == ["paused", "renamed"])
+
+        func manifest() throws -> UInt64? {
+            let files = FileManager.default
+            let path = try #require(files.subpaths(atPath: state)?.first { $0.contains("org.example.Own") })
+            return try files.attributesOfItem(atPath: "\(state)/\(path)")[.systemFileNumber] as? UInt64
+        }
+        let written = try manifest()
+        try await register()
+        #expect(try manifest() == written, "the same is not written again")
+        try await device.restart()
+        #expect(try await [account.state(), account.text("DeviceName")] == ["paused", "renamed"])
+
+        // Nothing that is still being written brings back an account that was signed out of.
+        let last = (0..<20).map { number in Task { await errorName { try await account.setPaused(number % 2 == 1) } } }
+        try await account.signOut()
+        for answer in last { #expect(await ["", "NotSignedIn"].contains(answer.value)) }
+        #expect(try await account.state() == "signed-out")
+        #expect(FileManager.default.subpaths(atPath: state)?.contains { $0.contains("account.plist") } == false)
+        check(device)
+        device.kill()
+        device.bus.end()
+        withExtendedLifetime(directory) {}
+    }
+
     @Test func `a store that is not synchronized stays as it is here, and merges when it is again`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

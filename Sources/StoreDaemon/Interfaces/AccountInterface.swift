@@ -52,7 +52,10 @@ extension UserAccount {
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
             if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown() }
-            try self.signOut(keepingValues: options.boolean("keep-values", default: true))
+            // A write of the account's file that is under way must not bring it back.
+            try await self.files.inTurn {
+                try self.signOut(keepingValues: options.boolean("keep-values", default: true))
+            }
         }
     }
 
@@ -118,8 +121,8 @@ extension UserAccount {
     }
 
     fileprivate func setPaused(_ call: MethodCall) throws {
-        try setPaused(try call.message.readBool())
-        try call.reply()
+        let isPaused = try call.message.readBool()
+        call.answer(on: daemon, holding: self) { try await self.setPaused(isPaused) }
     }
 
     fileprivate func setStoreSynchronized(_ call: MethodCall) throws {
@@ -166,7 +169,7 @@ extension UserAccount {
         try Self.check(deviceName: name)
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard try sync.rename(device: identifier, to: name) else { throw Self.noSuchDevice }
-        try call.reply()
+        call.answer(on: daemon, holding: self) { await self.renewName() }
     }
 
     fileprivate func forgetDevice(_ call: MethodCall) throws {

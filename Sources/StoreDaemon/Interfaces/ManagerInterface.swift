@@ -195,14 +195,11 @@ extension Daemon {
             throw BusError.store(
                 .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest.")
         }
-        guard
-            user.registered.count < configuration.bounds.registeredManifests
-                || user.registered.has(manifest.applicationIdentifier)
-        else {
-            throw BusError.limitsExceeded("A user may register \(configuration.bounds.registeredManifests) manifests.")
+        call.answer(on: self, holding: user.account) {
+            try await user.register(manifest, bytes)
+        } reply: { reply, _ in
+            try reply.append(strings: manifest.identifier.map { [$0] } ?? [])
         }
-        try user.register(manifest, bytes)
-        try call.reply { try $0.append(strings: manifest.identifier.map { [$0] } ?? []) }
     }
 
     fileprivate func reload(_ call: MethodCall) throws {

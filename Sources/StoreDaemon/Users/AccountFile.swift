@@ -69,11 +69,27 @@ struct AccountFile: Codable, Equatable {
 
     /// Replaces the file atomically, and syncs it to the disk.
     func write(in directory: String) throws {
+        try PrivateFile.replace(Self.path(in: directory), with: bytes())
+    }
+
+    private func bytes() throws -> [UInt8] {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
-        let data = try encoder.encode(self)
-        try PrivateFile.replace(Self.path(in: directory), with: Array(data))
+        return Array(try encoder.encode(self))
     }
+
+    /// Writes what is to replace the file, and syncs it to the disk. It must not run on the bus's thread.
+    func prepare(in directory: String) throws {
+        try PrivateFile.write(Self.preparedPath(in: directory), bytes())
+    }
+
+    /// Replaces the file with what ``prepare(in:)`` has written. The directory is still to be synced.
+    static func takePrepared(in directory: String) throws {
+        try PrivateFile.move(preparedPath(in: directory), to: path(in: directory))
+    }
+
+    /// The path of the file that ``prepare(in:)`` writes.
+    private static func preparedPath(in directory: String) -> String { path(in: directory) + ".prepared" }
 
     /// Removes the file, which signs the user out.
     static func remove(in directory: String) throws {
@@ -104,9 +120,10 @@ struct AccountFile: Codable, Equatable {
         try PrivateFile.synchronize(directory: directory)
     }
 
-    /// Removes a temporary file that a crash has left, because it may contain secrets.
+    /// Removes temporary files that a crash has left, because they may contain secrets.
     static func removeRemains(in directory: String) throws {
         try PrivateFile.remove(PrivateFile.temporary(path(in: directory)))
+        try PrivateFile.remove(preparedPath(in: directory))
     }
 }
 
@@ -134,6 +151,13 @@ enum PrivateFile {
     /// Replaces a file atomically, and syncs it to the disk.
     static func replace(_ path: String, with bytes: [UInt8]) throws(Failure) {
         do throws(SystemError) { try Files.replace(path, with: bytes, by: temporary(path)) } catch {
+            throw Failure(path: path, code: error.number)
+        }
+    }
+
+    /// Writes a file, and syncs it to the disk. A crash may leave it incomplete, or without a name.
+    static func write(_ path: String, _ bytes: [UInt8]) throws(Failure) {
+        do throws(SystemError) { try Files.write(path, bytes) } catch {
             throw Failure(path: path, code: error.number)
         }
     }

@@ -46,14 +46,24 @@ struct RegisteredManifests {
         LocalKeys(manifests.values.filter { $0.identifier == identifier }.flatMap(\.localKeys))
     }
 
-    /// Adds a manifest. It replaces an earlier one of the same app.
-    mutating func add(_ manifest: Manifest, _ bytes: [UInt8]) throws {
+    /// Whether a manifest is registered with exactly these bytes.
+    func holds(_ manifest: Manifest, _ bytes: [UInt8]) -> Bool {
+        has(manifest.applicationIdentifier)
+            && Files.bytes(of: path(of: manifest), atMost: Manifest.maximumSize) == bytes
+    }
+
+    /// Returns the path of a manifest's file, in a directory that exists.
+    func makePath(of manifest: Manifest) throws -> String {
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
             throw PrivateFile.Failure(path: directory, code: errno)
         }
-        try PrivateFile.replace("\(directory)/\(manifest.applicationIdentifier).plist", with: bytes)
-        manifests[manifest.applicationIdentifier] = manifest
+        return path(of: manifest)
     }
+
+    /// Notes a manifest whose file was written. It replaces an earlier one of the same app.
+    mutating func note(_ manifest: Manifest) { manifests[manifest.applicationIdentifier] = manifest }
+
+    private func path(of manifest: Manifest) -> String { "\(directory)/\(manifest.applicationIdentifier).plist" }
 
     private static func names(in directory: String) -> [String] {
         DirectoryListing.names(in: directory).filter { $0.hasSuffix(".plist") }.sorted()

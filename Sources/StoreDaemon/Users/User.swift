@@ -149,10 +149,20 @@ final class User {
         }
     }
 
-    func register(_ manifest: Manifest, _ bytes: [UInt8]) throws {
-        try registered.add(manifest, bytes)
-        daemon.clients.forgetPaths()
-        renewLocalKeys()
+    /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.
+    func register(_ manifest: Manifest, _ bytes: [UInt8]) async throws {
+        try await account.files.inTurn { [self] in
+            if registered.holds(manifest, bytes) { return }
+            let maximum = daemon.configuration.bounds.registeredManifests
+            guard registered.count < maximum || registered.has(manifest.applicationIdentifier) else {
+                throw BusError.limitsExceeded("A user may register \(maximum) manifests.")
+            }
+            let path = try registered.makePath(of: manifest)
+            try await account.files.waiting { try PrivateFile.replace(path, with: bytes) }
+            registered.note(manifest)
+            daemon.clients.forgetPaths()
+            renewLocalKeys()
+        }
     }
 
     // MARK: Bounds

@@ -54,7 +54,7 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         listen()
         move.watch()
-        if staysPaused { try setPaused(true) }
+        if staysPaused { try await setPaused(true) }
         daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
         if let warning = RemoteAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
         return accountIdentifier
@@ -111,13 +111,38 @@ extension UserAccount {
     enum Side: String, Sendable { case local, remote }
 
     /// Pauses or resumes sync, and remembers it.
-    func setPaused(_ isPaused: Bool) throws {
-        guard var file = try savedFile() else { throw Self.notSignedIn }
-        if (file.isPaused ?? false) != isPaused {
-            file.isPaused = isPaused
-            try file.write(in: directory)
+    func setPaused(_ isPaused: Bool) async throws {
+        try await change { file in
+            if (file.isPaused ?? false) != isPaused { file.isPaused = isPaused }
+        } then: {
+            self.sync.setPaused(isPaused)
         }
-        sync.setPaused(isPaused)
+    }
+
+    /// Changes the account's file, without making the loop wait for the disk. Returns when the change is on the disk.
+    /// - Parameters:
+    ///   - change: changes what is in the file.
+    ///   - apply: called once the file is replaced, before anything else can happen.
+    func change(
+        _ change: @escaping @BusActor (inout AccountFile) -> Void, then apply: @escaping @BusActor () -> Void = {}
+    ) async throws {
+        try await files.inTurn { [self, directory, files] in
+            while true {
+                guard let file = try savedFile() else { throw Self.notSignedIn }
+                var next = file
+                change(&next)
+                if next == file { return apply() }
+                try await files.waiting { [next] in try next.prepare(in: directory) }
+                // Signing in and moving write the file too, and don't wait for their turn.
+                guard try savedFile() == file else {
+                    try AccountFile.removeRemains(in: directory)
+                    continue
+                }
+                try AccountFile.takePrepared(in: directory)
+                apply()
+                return try await files.waiting { try PrivateFile.synchronize(directory: directory) }
+            }
+        }
     }
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
@@ -181,16 +206,32 @@ extension UserAccount {
         }
     }
 
-    /// Updates the file after the account's identifier, this device's name, or whether that is uploaded has changed.
+    /// Updates the file after the account's identifier has changed.
     func renewFile() {
         do {
             guard var file = try savedFile() else { return }
-            (file.account, file.deviceName) = (database.account.identifier, sync.devices.own.name)
-            file.announcesName = sync.devices.announcesName
+            file.account = database.account.identifier
+            takeName(into: &file)
             try file.write(in: directory)
         } catch {
-            daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
+            logUnwritten(error)
         }
+    }
+
+    /// Updates the file after this device's name, or whether that is uploaded, has changed.
+    func renewName() async {
+        do { try await change { self.takeName(into: &$0) } } catch {
+            if AccountFile.exists(in: directory) { logUnwritten(error) }
+        }
+    }
+
+    private func takeName(into file: inout AccountFile) {
+        file.deviceName = sync.devices.own.name
+        file.announcesName = sync.devices.announcesName
+    }
+
+    private func logUnwritten(_ error: any Error) {
+        daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
     }
 
     /// Signs out, whatever is under way.

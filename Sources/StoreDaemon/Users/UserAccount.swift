@@ -30,6 +30,7 @@ final class UserAccount {
     var listener: Task<Void, Never>?
     let attempts = Attempts()
     let history = HistoryWork()
+    let files = FileWrites()
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
@@ -153,10 +154,14 @@ final class UserAccount {
         }
         sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
         sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
-        sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
+        sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewNameLater() } }
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
+    }
+
+    private func renewNameLater() {
+        EventLoop.task { [weak self] in await self?.renewName() }
     }
 
     static func close(_ backend: any RemoteBackend) {

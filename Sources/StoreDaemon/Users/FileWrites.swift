@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+internal import SDBus
+
+/// The writes of a user's files that callers can cause repeatedly: one at a time, in their order. A thread of
+/// ``WorkPool/disk`` waits for the disk, since the loop must not.
+@BusActor
+final class FileWrites {
+    private let thread = WorkThread(.disk)
+    private var last: Task<Void, Never>?
+
+    /// Runs a piece of work after those that were given before.
+    func inTurn<T: Sendable>(_ body: @escaping @BusActor () async throws -> T) async throws -> T {
+        let former = last
+        return try await withCheckedThrowingContinuation { continuation in
+            last = EventLoop.task {
+                await former?.value
+                do { continuation.resume(returning: try await body()) } catch { continuation.resume(throwing: error) }
+            }
+        }
+    }
+
+    /// Runs a piece of work that waits for the disk.
+    func waiting<T: Sendable>(_ work: @escaping @Sendable () throws -> T) async throws -> T {
+        try await thread.result(of: work)
+    }
+}
