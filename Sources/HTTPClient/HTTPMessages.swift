@@ -121,7 +121,10 @@ package struct HTTPOptions: Sendable {
     package var authority: [UInt8]?
     /// The directory of the system's certificates.
     var systemAuthorities = Authorities.system
-    /// The time limit for connecting.
+    /// Begins a lookup of a name; `nil` leaves lookups to libcurl, which leaves behind a thread for each that doesn't end
+    /// in time.
+    package var lookUp: (@Sendable (HTTPLookup) -> Void)?
+    /// The time limit for connecting, and for looking up a name before that.
     package var connectTime: Duration = .seconds(15)
     /// A request fails after this long with hardly any data moving.
     package var stallTime: Duration = .seconds(30)

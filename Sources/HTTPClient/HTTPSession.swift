@@ -20,9 +20,10 @@ final class HTTPSession {
     /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
     private var isClosed = false
+    private let addresses: HTTPAddresses
     private var pauses: [Int: (timer: EventSource, continuation: CheckedContinuation<Void, Never>)] = [:]
 
-    nonisolated init(_ options: HTTPOptions) { self.options = options }
+    nonisolated init(_ options: HTTPOptions) { (self.options, addresses) = (options, HTTPAddresses(options)) }
 
     // MARK: Requests
 
@@ -73,10 +74,15 @@ final class HTTPSession {
 
     private func transfer(_ request: HTTPRequest, _ scheme: HTTPScheme?) async throws(HTTPFailure) -> HTTPResponse {
         if isClosed { throw .closed }
+        let found: [String]?
+        do throws(HTTPFailure) { found = try await addresses.find(request.address.host) } catch {
+            throw isClosed ? .closed : error
+        }
+        if isClosed { throw .closed }
         let curl = try Curl.load()
         let multi = try connectedMulti(curl)
         let transfer = try nextTransfer(curl)
-        try transfer.prepare(request, scheme)
+        try transfer.prepare(request, scheme, at: found)
         transfer.whenRefused = { [weak self, weak transfer] in
             guard let self, let transfer else { return }
             end(transfer, transfer.result(CURLE_WRITE_ERROR))
@@ -232,6 +238,7 @@ final class HTTPSession {
         isClosed = true
         for transfer in transfers.values { end(transfer, .failure(.closed)) }
         idle = nil
+        addresses.close()
         for number in pauses.keys { endPause(number) }
         closeConnections()
     }

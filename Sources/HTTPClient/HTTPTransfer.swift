@@ -29,6 +29,8 @@ final class HTTPTransfer {
     /// Why received data was refused.
     private var refusal: HTTPFailure?
     private var headers: Curl.List?
+    /// The addresses of the request's host, as libcurl takes them.
+    private var places: Curl.List?
     /// libcurl writes error texts here.
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -48,6 +50,7 @@ final class HTTPTransfer {
     isolated deinit {
         curl.easyEnd(easy)
         curl.listEnd(headers)
+        curl.listEnd(places)
         reason.deallocate()
     }
 
@@ -109,7 +112,8 @@ final class HTTPTransfer {
 
     // MARK: Asking
 
-    func prepare(_ request: HTTPRequest, _ scheme: HTTPScheme?) throws(HTTPFailure) {
+    /// - Parameter addresses: those of the request's host; `nil` if libcurl is to find them.
+    func prepare(_ request: HTTPRequest, _ scheme: HTTPScheme?, at addresses: [String]?) throws(HTTPFailure) {
         self.request = request
         (response, headerBytes, receivedBytes, refusal, proxy) = (HTTPResponse(), 0, 0, nil, nil)
         reason[0] = 0
@@ -124,6 +128,18 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_CUSTOMREQUEST, request.method)
         try setPatience(request.patience)
         try setHeaders(request)
+        try setPlaces(request.address, addresses)
+    }
+
+    /// Tells libcurl the addresses of the host, so that it looks up none.
+    private func setPlaces(_ address: HTTPAddress, _ addresses: [String]?) throws(HTTPFailure) {
+        // libcurl knows these names in another form.
+        let isPlain = address.host.utf8.allSatisfy { $0 < 0x80 } && !address.host.hasSuffix(".")
+        let entry = addresses.map { "\(isPlain ? address.host : "*"):\(address.port):\($0.joined(separator: ","))" }
+        let former = places
+        places = entry.flatMap { curl.listAppend(nil, $0) }
+        try curl.set(easy, pointer: CURLOPT_RESOLVE, UnsafeRawPointer(places))
+        curl.listEnd(former)
     }
 
     /// Sets the time limits. Zero means none.

@@ -105,7 +105,7 @@ package final class WorkPool: Sendable {
         }
     }
 
-    private func start() -> Bool {
+    func start() -> Bool {
         let argument = Unmanaged.passRetained(self).toOpaque()
         var thread = pthread_t()
         let result = pthread_create(
@@ -125,18 +125,33 @@ package final class WorkPool: Sendable {
         return result == 0
     }
 
-    /// Handles a thread that could not be started: the existing ones do the work. If there are none, the caller does
-    /// it, and counts as a thread until nothing is left.
+    /// Handles a thread that could not be started: the existing ones do the work. If there are none, another attempt
+    /// comes later. The caller never does the work, since it may be the thread that answers calls.
     private func withoutThread() {
-        while let queue = nextWithoutThread() { runOne(of: queue) }
+        let isAlone = state.withLock { state in
+            state.threads -= 1
+            return state.threads == 0 && !state.ready.isEmpty
+        }
+        guard isAlone else { return }
+        let wait = Self.later.withLock(\.self)
+        wait { self.startAgain() }
     }
 
-    private func nextWithoutThread() -> WorkThread? {
-        state.withLock { state in
-            if state.threads == 1, let queue = state.take(perOwner: ownerLimit) { return queue }
-            state.threads -= 1
-            return nil
+    /// Starts a thread for work that waits for one.
+    private func startAgain() {
+        let isNeeded = state.withLock { state in
+            guard state.threads == 0, !state.ready.isEmpty else { return false }
+            state.threads = 1
+            return true
         }
+        if isNeeded, !startThread(self) { withoutThread() }
+    }
+
+    private static let later = Mutex<@Sendable (@escaping @Sendable () -> Void) -> Void>({ _ in })
+
+    /// Sets what calls a closure a little later, without a thread for it: an event loop.
+    package static func retry(by later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+        self.later.withLock { $0 = later }
     }
 
     private func runAll() {

@@ -86,6 +86,7 @@ package final class Daemon {
             EventLoop.shared.onSignal(SIGHUP) { try? self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
+        WorkPool.retry { again in EventLoop.task { await Self.afterAWhile(again) } }
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         await holdAllowance()
         try await connection.names.request(BusNames.service)
@@ -95,6 +96,14 @@ package final class Daemon {
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
         armIdleTimer()
+    }
+
+    private static func afterAWhile(_ action: @Sendable () -> Void) async {
+        var timer: EventSource?
+        await withCheckedContinuation { continuation in
+            timer = EventLoop.shared.after(.seconds(1)) { continuation.resume() }
+        }
+        withExtendedLifetime(timer, action)
     }
 
     /// Bounds how much data for the service others can make the bus hold, if the service has a user of its own.

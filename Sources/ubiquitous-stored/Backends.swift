@@ -26,7 +26,8 @@ enum Backends {
         var site = BackendSite(
             url: request.url,
             credentials: ServerCredentials(
-                user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority),
+                user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority,
+                owner: request.uid),
             folders: folders)
         site.protection = request.protection
         return site

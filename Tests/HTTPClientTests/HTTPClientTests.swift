@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ServerTesting
 import Synchronization
 import Testing
@@ -20,6 +21,39 @@ struct HTTPClientTests {
     private func failure(_ body: () async throws -> Void) async -> HTTPFailure? {
         do { try await body() } catch { return error as? HTTPFailure }
         return nil
+    }
+
+    @Test func `names of certificates are read again once their directory has changed`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "certs-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for _ in 1...2 { #expect(await !Authorities.areHashed(in: directory.path)) }
+        try Data().write(to: directory.appending(path: "0123abcd.0"))
+        for _ in 1...2 { #expect(await Authorities.areHashed(in: directory.path)) }
+    }
+
+    @Test func `names are looked up by whoever makes a client, and libcurl connects to what was found`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(200, [:], "x") }
+        let port = try #require(HTTPAddress(server.url)).port
+        let names = Mutex<[String]>([])
+        var options = options()
+        options.lookUp = { lookup in
+            names.withLock { $0.append(lookup.host) }
+            lookup.end(lookup.host.hasPrefix("nobody") ? nil : ["127.0.0.1"])
+        }
+        let client = HTTPClient(options)
+        for host in ["dav.example", "dav.example", "dav.example."] {
+            let place = HTTPAddress(isSecure: false, host: host, port: port, path: "/")
+            #expect(try await client.send(HTTPRequest("GET", place)).status == 200, "\(host)")
+        }
+        let nobody = HTTPAddress(isSecure: false, host: "nobody.example", port: port, path: "/")
+        let error = await failure { _ = try await client.send(HTTPRequest("GET", nobody)) }
+        #expect(error == .nameUnknown("nobody.example"))
+        #expect(
+            names.withLock(\.self) == ["dav.example", "dav.example.", "nobody.example"])
+        // Addresses and this machine's own name need no lookup.
+        _ = try await client.send(HTTPRequest("GET", address(server)))
+        #expect(names.withLock(\.count) == 3)
     }
 
     // MARK: Requests

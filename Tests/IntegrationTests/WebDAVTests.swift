@@ -230,6 +230,8 @@ struct WebDAVTests {
                 _ = await failure { try await store.client.account.syncNow() }
             }
             proxy.onRequest(nil)
+            // A 401 may have been the last answer. What is refused is not tried again for a minute.
+            for store in stores { _ = try await store.client.account.signIn(url, Self.credentials) }
             #expect(try await devices.converge() == expected)
         }
         proxy.end()
@@ -304,6 +306,40 @@ struct WebDAVTests {
         #expect(await signIn.value == "BackendUnavailable")
         #expect(try await store.value("local") == .integer(1))
         #expect(FileManager.default.fileExists(atPath: directory.path + "/lookup"))
+        check(device)
+        device.kill()
+        device.bus.end()
+    }
+
+    @Test func `a user's names that are looked up for ever take two threads, however many they are`() async throws {
+        let directory = try TemporaryDirectory()
+        var options = Device.Options()
+        options.environment = [
+            "SLOW_NAMES": directory.path + "/lookup",
+            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
+                .appending(path: "libSlowNames.so").path,
+        ]
+        let device = try await Device.start(on: .start(), options)
+        let account = try BusClient(device.bus).account
+        func lookups() -> Int {
+            FileManager.default.contents(atPath: directory.path + "/lookup")?.count ?? 0
+        }
+        for number in 1...6 {
+            let check = Task { try? await account.check("webdavs://name\(number).example/x") }
+            if number <= 2 {
+                try await eventually("the name is looked up") { lookups() == number }
+            } else {
+                // It waits for its turn until it is given up.
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            try await account.signOut(["only-attempt": .boolean(true)])
+            _ = await check.value
+        }
+        #expect(lookups() == 2)
+        // Once a lookup ends, another one begins. This one fails, as the former do then.
+        unlink(directory.path + "/lookup")
+        let name = await errorName { try await account.signIn("webdavs://other.example/x") }
+        #expect(name == "BackendUnavailable")
         check(device)
         device.kill()
         device.bus.end()

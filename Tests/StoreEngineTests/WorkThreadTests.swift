@@ -91,13 +91,21 @@ struct WorkThreadTests {
         #expect(done.withLock(\.self) == mine.count)
     }
 
-    @Test func `where no thread is to be had the caller works, each time anew`() async {
-        let pool = WorkPool(threads: 8) { _ in false }
-        let done = Mutex(0)
-        for count in 1...20 {
-            WorkThread(pool).run { done.withLock { $0 += 1 } }
-            #expect(done.withLock(\.self) == count)
+    @Test func `where no thread is to be had the work waits for one, and the caller does none of it`() async {
+        let attempts = Mutex(0)
+        let pool = WorkPool(threads: 8) { pool in
+            let isOver = attempts.withLock { attempts in
+                attempts += 1
+                return attempts > 3
+            }
+            return isOver && pool.start()
         }
+        WorkPool.retry { again in DispatchQueue.global().async(execute: again) }
+        let isCaller = await withCheckedContinuation { continuation in
+            let caller = pthread_self()
+            WorkThread(pool).run { continuation.resume(returning: pthread_equal(pthread_self(), caller) != 0) }
+        }
+        #expect(!isCaller && attempts.withLock(\.self) == 4)
     }
 
     /// Only one thread writes at a time, which is what the test checks.

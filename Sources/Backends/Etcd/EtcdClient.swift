@@ -31,7 +31,7 @@ final class EtcdClient: Sendable {
     convenience init(
         _ url: EtcdURL, _ credentials: ServerCredentials, deadline: ContinuousClock.Instant? = nil
     ) throws(RemoteError) {
-        var options = HTTPOptions(authority: credentials.authority)
+        var options = HTTPOptions(for: credentials)
         options.deadline = deadline
         self.init(url, try credentials.proof, EtcdHTTP(options))
     }

@@ -12,10 +12,16 @@ package struct ServerCredentials: Sendable {
     package var token: String?
     /// Certificates in PEM, to be trusted instead of the system's.
     package var authority: [UInt8]?
+    /// The user whose account it is, and whose requests are counted.
+    package var owner: UInt32
 
     /// Makes credentials from their parts.
-    package init(user: String? = nil, password: String? = nil, token: String? = nil, authority: [UInt8]? = nil) {
+    package init(
+        user: String? = nil, password: String? = nil, token: String? = nil, authority: [UInt8]? = nil,
+        owner: UInt32 = 0
+    ) {
         (self.user, self.password, self.token, self.authority) = (user, password, token, authority)
+        self.owner = owner
     }
 
     /// How the client authenticates.

@@ -57,7 +57,7 @@ extension ServerCredentials {
                     throw RemoteError(.unsupported, "A user's name on a server can't have a colon in it.")
                 case .password(let user, let password): .password(user: user, password: password)
                 }
-            return HTTPOptions(credentials: credentials, authority: authority)
+            return HTTPOptions(credentials, for: self)
         }
     }
 }
