@@ -28,6 +28,10 @@ final class EtcdWatch: Sendable {
         var isLive = false
         var isClosed = false
         var failures = 0
+        /// When the member began the watch; `nil` if it hasn't.
+        var began: ContinuousClock.Instant?
+        /// Whether the member began the last watch that has ended, and ended it at once.
+        var endsAtOnce = false
         /// Whether this outage has caused a hint.
         var hasToldOfOutage = false
         /// The last transactions of this process, which cause no hint.
@@ -38,6 +42,8 @@ final class EtcdWatch: Sendable {
     private static let mostOwn = 64
     /// The number of failures in a row that make an outage, which causes a hint.
     fileprivate static let manyFailures = 4
+    /// A watch that lasts this long has not failed, even if it reports nothing.
+    fileprivate static let shortLife = Duration.seconds(5)
     /// The pause after a hint, since a member may report something every time.
     private static let rest = Duration.milliseconds(100)
 
@@ -63,7 +69,8 @@ final class EtcdWatch: Sendable {
     func follow(_ member: HTTPAddress, after revision: Int64) {
         let former = state.withLock { state -> (any EtcdGateway)? in
             state.revision = revision
-            if state.member == member, state.isLive, state.start <= revision { return nil }
+            // A member that ends each watch at once answers polls all the same.
+            if state.member == member, state.isLive ? state.start <= revision : state.endsAtOnce { return nil }
             state.failures = 0
             defer { state.gateway = nil }
             return state.gateway
@@ -94,7 +101,7 @@ final class EtcdWatch: Sendable {
             await listen(by: gateway)
             let (hint, failures, member) = state.withLock { state in
                 let isOver = state.gateway == nil
-                if !state.hint, !isOver { state.failures += 1 }
+                if !state.hint, !isOver { state.noteEnd() }
                 defer { state.isLive = state.isLive && state.hint }
                 return (
                     state.hint || state.tellsOfOutage(), state.failures, state.isLive || isOver ? nil : state.member
@@ -113,7 +120,7 @@ final class EtcdWatch: Sendable {
             token = try await client.token(anew: false, .seconds(2), isListening: true)
         } catch { return }
         let (member, start) = state.withLock { state in
-            (state.start, state.present) = (state.revision, 0)
+            (state.start, state.present, state.began) = (state.revision, 0, nil)
             return (state.member, state.start)
         }
         guard let member else { return }
@@ -149,9 +156,22 @@ extension EtcdWatch.State {
         return true
     }
 
+    /// Notes that a watch has ended without a hint, or could not begin.
+    fileprivate mutating func noteEnd() {
+        let life = began.map { ContinuousClock.now - $0 }
+        endsAtOnce = life.map { $0 < EtcdWatch.shortLife } ?? false
+        if life != nil, !endsAtOnce { (failures, hasToldOfOutage) = (0, false) }
+        failures += 1
+    }
+
     fileprivate mutating func take(_ notice: EtcdNotice?, _ token: (EtcdRow) -> UInt64?) -> Bool {
-        (isLive, failures, hasToldOfOutage) = (true, 0, false)
-        if let notice, notice.isBeginning { return begin(at: notice.revision) }
+        isLive = true
+        if let notice, notice.isBeginning {
+            began = .now
+            if !endsAtOnce { hasToldOfOutage = false }
+            return begin(at: notice.revision)
+        }
+        (failures, hasToldOfOutage, endsAtOnce) = (0, false, false)
         let compacted = notice?.compacted ?? 0
         // What the cluster has compacted, or is too large to be decoded, may be any change.
         hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0, token) } } ?? true

@@ -110,6 +110,48 @@ struct EtcdHostileTests {
         await backend.close()
     }
 
+    /// Begins each watch, and ends it at once.
+    private final class Quitter: EtcdGateway {
+        private let waits = Mutex<[Duration]>([])
+        var pauses: [Duration] { waits.withLock(\.self) }
+
+        func ask(
+            _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
+        ) async throws(EtcdFailure) -> (answer: Value, time: Int?) { throw .http(.closed, member) }
+
+        func listen(
+            _ question: EtcdQuestion, to member: HTTPAddress, _ take: @escaping @Sendable (Value?) -> Bool
+        ) async -> Bool {
+            let header = Value.dictionary(["revision": .string("7")])
+            _ = take(.dictionary(["header": header, "created": .boolean(true)]))
+            return true
+        }
+
+        func pause(for time: Duration) async { waits.withLock { $0.append(time) } }
+        func another() -> any EtcdGateway { self }
+        func close() {}
+    }
+
+    @Test func `a member that begins each watch and ends it at once is left alone for longer and longer`() async throws
+    {
+        let member = Quitter()
+        let backend = try backend(member)
+        let hints = Mutex(0)
+        let watch = backend.watch
+        let listening = Task { for await _ in backend.hints() { hints.withLock { $0 += 1 } } }
+        while member.pauses.count < 20 {
+            // What a poll finds out says nothing about watches.
+            watch.follow(backend.client.member, after: 7)
+            await Task.yield()
+        }
+        await backend.close()
+        await listening.value
+        #expect(hints.withLock(\.self) == 1 && !watch.isLive)
+        let pauses = member.pauses.filter { $0 != .milliseconds(100) }
+        #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0.0 <= $0.1 })
+        #expect(pauses.last.map { $0 > .seconds(600) } == true)
+    }
+
     private func backend(_ gateway: any EtcdGateway) throws -> EtcdBackend {
         try EtcdBackend.make(
             url: "etcd://127.0.0.1:1/x", gateway: gateway, environment: .system, executor: ThreadExecutor(),
