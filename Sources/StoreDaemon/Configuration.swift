@@ -170,8 +170,18 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
                 throw .invalidArguments("\(name) has a control character in it, as the end of a line is: leave it out.")
             }
         }
-        if let certificateAuthority, certificateAuthority.count > 256 << 10 {
-            throw .invalidArguments("The option \"ca-pem\" has 256 KiB at most.")
+        if let certificateAuthority, !Self.isBounded(authority: certificateAuthority) {
+            throw .invalidArguments("The option \"ca-pem\" has \(Self.authorityBound).")
         }
     }
+
+    /// Whether certificates are few enough: the event loop decodes them anew for each connection.
+    package static func isBounded(authority: [UInt8]) -> Bool {
+        let text = String(decoding: authority, as: UTF8.self)
+        return authority.count <= 64 << 10 && text.ranges(of: "-----BEGIN ").count <= 16
+    }
+
+    /// What a sentence says that refuses certificates.
+    package static let authorityBound =
+        "64 KiB and 16 certificates at most; give only those of the server's authority"
 }

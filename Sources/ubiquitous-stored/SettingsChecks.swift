@@ -10,7 +10,7 @@ struct DefaultAuthority {
     /// What is wrong with the file, in sentences.
     private(set) var errors: [String] = []
 
-    private static let maximumSize = 256 << 10
+    private static let maximumSize = 64 << 10
 
     init(_ account: DefaultAccount?) {
         guard let path = account?.authorityFile else { return }
@@ -19,9 +19,11 @@ struct DefaultAuthority {
         var buffer = [UInt8](repeating: 0, count: Self.maximumSize + 1)
         let count = descriptor < 0 ? -1 : read(descriptor, &buffer, buffer.count)
         switch count {
-        case 1...Self.maximumSize: bytes = Array(buffer[..<count])
+        case 1... where BackendCredentials.isBounded(authority: Array(buffer[..<count])):
+            bytes = Array(buffer[..<count])
         case ..<0: errors = ["DefaultAuthority=\(path) can't be read: \(String(cString: strerror(errno)))."]
-        default: errors = ["DefaultAuthority=\(path) has to have 1 to \(Self.maximumSize) bytes."]
+        case 0: errors = ["DefaultAuthority=\(path) is empty."]
+        default: errors = ["DefaultAuthority=\(path) has \(BackendCredentials.authorityBound)."]
         }
     }
 }
