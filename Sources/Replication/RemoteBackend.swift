@@ -229,6 +229,8 @@ public struct RemoteAccount: Equatable, Sendable {
     public let formerNames: Set<String>
     /// Whether nobody has published anything yet, as far as the remote shows.
     public let isNew: Bool
+    /// Whether opening it has made it.
+    public var wasMade = false
 
     /// Makes an account from its parts.
     public init(

@@ -38,6 +38,15 @@ import Testing
         #expect(later?.text.contains("588 changes before this one were not logged") == true)
     }
 
+    @Test func `who signs in and out all the time fills no journal, and hides nothing else`() {
+        var log = AccountLog()
+        let lines = (0..<600 as Range<UInt64>).compactMap { log.note(act: "ada signed in.", $0 * 1_000_000)?.text }
+        #expect(lines == Array(repeating: "ada signed in.", count: 12))
+        #expect(log.note(RemoteError(.unavailable, "away"), ofUser: "ada", 600_000_000) != nil)
+        let later = log.note(act: "ada signed out.", 61 * Self.minute)?.text
+        #expect(later == "ada signed out. (588 lines before this one were not logged.)")
+    }
+
     @Test func `refused writes have a line a minute for each user, and the caller's slips have none`() {
         var log = RefusalLog()
         let quota = "org.example.UbiquitousStore.Error.QuotaExceeded"

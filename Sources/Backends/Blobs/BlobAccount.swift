@@ -15,6 +15,8 @@ final class BlobAccount<Storage: BlobStorage> {
     private(set) var identifiers: Set<Bits128> = []
     /// The account's identifiers before it moved to its present key.
     private(set) var formerNames: Set<String> = []
+    /// Whether opening the account has made it.
+    private(set) var wasMade = false
     /// The account as the markers last showed it; `nil` if they have to be read again.
     private(set) var seen: RemoteAccount?
 
@@ -39,6 +41,7 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Checks that the remote can be used, and finds its account.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) {
         if protection.move != nil { throw RemoteError.moving }
+        wasMade = false
         try await storage.check(creatingFolder: createsAccount)
         var found: FoundMarkers
         do throws(RemoteError) { found = try await markers.read(protection) } catch {
@@ -50,6 +53,7 @@ final class BlobAccount<Storage: BlobStorage> {
             guard found.damaged.isEmpty else { throw RemoteError.damagedMarker }
             guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
             found = try await makeAccount()
+            wasMade = true
         } else if protection.held != nil, found.sealed.isEmpty, found.damaged.isEmpty {
             throw RemoteError(.inPlain, "The account that is here is not encrypted.")
         }

@@ -105,7 +105,10 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         try checkOpen()
         try await account.open(creatingAccount: createsAccount)
         let hasHeads = try await heads.checkFormat()
-        return account.remoteAccount(of: account.identifiers, isNew: account.identifiers.count == 1 && !hasHeads)
+        var remote = account.remoteAccount(
+            of: account.identifiers, isNew: account.identifiers.count == 1 && !hasHeads)
+        remote.wasMade = account.wasMade
+        return remote
     }
 
     /// Writes an account's marker if it is missing.

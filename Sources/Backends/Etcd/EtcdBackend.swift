@@ -140,7 +140,9 @@ package actor EtcdBackend: RemoteBackend {
         if let present = try await row.find() { return enter(present) }
         guard createsAccount else { throw RemoteError(.noAccount, "There is no account here yet.") }
         let identifier = Bits128(high: environment.random(), low: environment.random())
-        return enter(try await row.make(identifier))
+        var account = enter(try await row.make(identifier))
+        account.wasMade = true
+        return account
     }
 
     /// Puts back an account's row that is gone from the remote.

@@ -3,10 +3,11 @@
 internal import Logging
 internal import Replication
 
-/// Decides what is logged of an account: a line for each change between working and each kind of failure.
+/// Decides what is logged of an account: a line for each change between working and each kind of failure, and for what
+/// the user does with it.
 ///
-/// It is a value without a clock, and limits the lines per hour, so that a remote that comes and goes doesn't fill the
-/// journal.
+/// It is a value without a clock, and limits the lines of either kind per hour, so that neither a remote that comes and
+/// goes nor a program of the user's fills the journal.
 struct AccountLog {
     struct Line: Equatable {
         let level: Logger.Level
@@ -14,12 +15,16 @@ struct AccountLog {
     }
 
     private var trouble: RemoteError.Code?
-    /// The times of the lines of the last hour, in microseconds.
-    private var recent: [UInt64] = []
-    private var left = 0
+    private var changes = HourlyLines()
+    private var acts = HourlyLines()
 
-    private static let hour: UInt64 = 3_600_000_000
-    private static let linesAnHour = 12
+    /// Notes something that the user has done with the account.
+    /// - Returns: the line; `nil` if there were too many in the last hour.
+    mutating func note(act text: String, _ now: UInt64) -> Line? {
+        acts.admit(now).map { left in
+            Line(level: .notice, text: left == 0 ? text : "\(text) (\(left) lines before this one were not logged.)")
+        }
+    }
 
     /// Notes the account's present state.
     ///
@@ -30,17 +35,34 @@ struct AccountLog {
     mutating func note(_ error: RemoteError?, ofUser name: String, _ now: UInt64) -> Line? {
         guard error?.code != trouble else { return nil }
         trouble = error?.code
+        guard let left = changes.admit(now) else { return nil }
+        let omission = left == 0 ? "" : " (\(left) changes before this one were not logged.)"
+        guard let error else { return Line(level: .notice, text: "The account of \(name) works again.\(omission)") }
+        let text = "The account of \(name): \(error.code.words): \(error.message)\(omission)"
+        return Line(level: error.code == .unavailable ? .notice : .warning, text: text)
+    }
+}
+
+/// Limits how many lines are logged per hour.
+private struct HourlyLines {
+    /// The times of the lines of the last hour, in microseconds.
+    private var recent: [UInt64] = []
+    private var left = 0
+
+    private static let hour: UInt64 = 3_600_000_000
+    private static let most = 12
+
+    /// Notes a line that is to be logged.
+    /// - Returns: how many lines were left out since the last one that was logged; `nil` if this one is, too.
+    mutating func admit(_ now: UInt64) -> Int? {
         recent.removeAll { now >= $0 && now - $0 >= Self.hour }
-        guard recent.count < Self.linesAnHour else {
+        guard recent.count < Self.most else {
             left += 1
             return nil
         }
         recent.append(now)
-        let omission = left == 0 ? "" : " (\(left) changes before this one were not logged.)"
-        left = 0
-        guard let error else { return Line(level: .notice, text: "The account of \(name) works again.\(omission)") }
-        let text = "The account of \(name): \(error.code.words): \(error.message)\(omission)"
-        return Line(level: error.code == .unavailable ? .notice : .warning, text: text)
+        defer { left = 0 }
+        return left
     }
 }
 

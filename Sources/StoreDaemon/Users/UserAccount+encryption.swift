@@ -36,7 +36,7 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         listen()
         move.watch()
-        daemon.logger.notice("\(userName) unlocked the account.")
+        log(act: "\(userName) unlocked the account.")
     }
 
     /// Rejects the markers of other keys and continues under this device's key. Anyone who can write to the remote can

@@ -23,7 +23,7 @@ extension UserAccount {
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
         if try move.goesOn(at: url, credentials) { return accountIdentifier }
         let staysPaused = isRenewal ? try savedFile()?.isPaused ?? false : false
-        var isNew = false
+        var wasMade = false
         let former =
             encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
         let before = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
@@ -31,8 +31,8 @@ extension UserAccount {
             try await Self.open(
                 $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers)
         } then: { backend, remote, held in
-            isNew = remote.isNew
-            guard isNew || !bringingValues else {
+            wasMade = remote.wasMade
+            guard remote.isNew || !bringingValues else {
                 throw BusError.store(.conflict, "There is an account in the place already, and it is not empty.")
             }
             let file = AccountFile(
@@ -55,8 +55,9 @@ extension UserAccount {
         listen()
         move.watch()
         if staysPaused { try await setPaused(true) }
-        daemon.logger.notice("\(userName) signed in to \(url)\(isNew ? ", where an account was made" : "").")
-        if let warning = RemoteAddress.warning(of: url) { daemon.logger.warning("\(url): \(warning)") }
+        log(
+            act: "\(userName) signed in to \(url)\(wasMade ? ", where an account was made" : "").",
+            warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
         return accountIdentifier
     }
 
@@ -79,7 +80,7 @@ extension UserAccount {
             throw error
         }
         listen()
-        daemon.logger.notice("\(userName) resolved in favour of what is \(side.rawValue).")
+        log(act: "\(userName) resolved in favour of what is \(side.rawValue).")
     }
 
     private func continueSync(with file: AccountFile, inFavourOf side: Side) async throws {
@@ -249,7 +250,7 @@ extension UserAccount {
         listener?.cancel()
         (url, isFileEncrypted) = ("", false)
         if keepingValues { try sync.signOut(keepingValues: true) }
-        daemon.logger.notice("\(userName) signed out.")
+        log(act: "\(userName) signed out.")
         daemon.armIdleTimer()
         try leaving.get()
     }

@@ -259,6 +259,14 @@ final class UserAccount {
         daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
+    /// Logs something that the user has done with the account, unless there were many such lines lately.
+    /// - Parameter warning: what administrators should know about it.
+    func log(act text: String, warning: String? = nil) {
+        guard let line = log.note(act: text, EventLoop.now) else { return }
+        daemon.logger.log(level: line.level, "\(line.text)")
+        if let warning { daemon.logger.warning("\(warning)") }
+    }
+
     /// Maps an error for a client. A sandboxed app doesn't learn where the account is.
     func told(_ error: RemoteError, to client: Client) -> BusError {
         BusError(mapping: error, for: client)
