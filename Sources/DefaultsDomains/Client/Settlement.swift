@@ -25,6 +25,9 @@ struct Settlement {
             return fillOutboxes()
         }
         let end = DispatchTime.now() + Self.patience
+        // The first answer, or its absence, tells whether there is a service to wait for.
+        process.gates.wait(for: process.gates.wanted, atMost: Self.patience)
+        if process.gates.isAbsent { return fillOutboxes() }
         for layer in process.unsettled {
             let gate = Gate()
             let waits = process.state.withLock { state in
