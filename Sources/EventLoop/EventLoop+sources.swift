@@ -89,8 +89,8 @@ extension EventLoop {
 
     /// Calls `action` at each Unix signal of this number, and blocks it in the loop's thread from now on.
     ///
-    /// The signal must be blocked in every other thread too; ``runOnThisThread(_:)`` does that for SIGTERM, SIGINT and
-    /// SIGHUP. Traps if the number already has a source.
+    /// The signal must be blocked in every other thread too; ``runOnThisThread(handling:_:)`` does that for those that it
+    /// gets. Traps if the number already has a source.
     ///
     /// The corresponding C function is ``sd_event_add_signal``.
     @BusActor

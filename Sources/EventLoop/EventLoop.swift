@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// The event loop of this process, and the executor of ``BusActor``.
 ///
-/// There is one, and it runs on one thread: the one that calls ``runOnThisThread(_:)``, as in a service, or else a
+/// There is one, and it runs on one thread: the one that calls ``runOnThisThread(handling:_:)``, as in a service, or else a
 /// thread of its own that starts at the first use.
 ///
 /// It waits, in no order, for jobs of the actor (a queue, and an eventfd that is written when the queue was empty) and
@@ -35,19 +35,23 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
 
     /// Runs the loop on the calling thread, which should be the main thread of a service, until ``exit(_:)``.
     ///
-    /// It first blocks SIGTERM, SIGINT and SIGHUP, for ``onSignal(_:_:)``; this is reliable only if no thread has
-    /// started before. Traps if the loop is already running. An error that `main` throws is written to standard error
-    /// and ends the loop with 1.
+    /// Traps if the loop is already running. An error that `main` throws is written to standard error and ends the loop
+    /// with 1.
     ///
-    /// - Parameter main: the first code on the loop. If it returns a number, the loop ends as with ``exit(_:)``.
+    /// - Parameters:
+    ///   - signals: the signals that `main` handles with ``onSignal(_:_:)``. They are blocked first, which is reliable
+    ///     only if no thread has started before. All others do what they do in any program.
+    ///   - main: the first code on the loop. If it returns a number, the loop ends as with ``exit(_:)``.
     /// - Returns: the code passed to ``exit(_:)``.
     ///
     /// The corresponding C function is ``sd_event_loop``.
-    public static func runOnThisThread(_ main: @escaping @BusActor @Sendable () async throws -> Int32?) -> Int32 {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    public static func runOnThisThread(
+        handling signals: [Int32] = [], _ main: @escaping @BusActor @Sendable () async throws -> Int32?
+    ) -> Int32 {
+        var blocked = sigset_t()
+        sigemptyset(&blocked)
+        for signal in signals { sigaddset(&blocked, signal) }
+        pthread_sigmask(SIG_BLOCK, &blocked, nil)
         let isFirst = shared.queue.withLock { queue in
             defer { queue.hasThread = true }
             return !queue.hasThread
@@ -72,7 +76,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     ///
     /// The corresponding C function is ``sd_event_exit``.
     ///
-    /// - Parameter code: the result of ``runOnThisThread(_:)``.
+    /// - Parameter code: the result of ``runOnThisThread(handling:_:)``.
     @BusActor
     public func exit(_ code: Int32) {
         sd_event_exit(event, code)

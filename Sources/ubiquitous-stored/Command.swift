@@ -95,7 +95,7 @@ struct Command: ParsableCommand {
         if checkConfiguration { return try checkSettings() }
         let state = try existing(stateDirectory ?? defaultStateDirectory())
         let configuration = try complaining { try makeConfiguration(state) }
-        let code = EventLoop.runOnThisThread {
+        let code = EventLoop.runOnThisThread(handling: [SIGTERM, SIGINT, SIGHUP]) {
             do {
                 let daemon = try Daemon(configuration) { try makeConfiguration(state) }
                 try await daemon.serve()

@@ -3,8 +3,6 @@
 internal import Glibc
 
 /// The signals that end the program: at once, because there is nothing to undo, unless they are deferred.
-///
-/// The event loop blocks them when it starts, for services that want to handle them.
 enum Interruption {
     static let signals = [SIGINT, SIGTERM, SIGHUP]
 

@@ -14,7 +14,6 @@ extension ServiceCommand {
     mutating func run() throws {
         let command = self
         let code = EventLoop.runOnThisThread {
-            Interruption.allow()
             do {
                 try await command.perform()
                 return Output.finish().rawValue

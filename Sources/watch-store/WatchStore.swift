@@ -20,7 +20,7 @@ struct WatchStore {
         }
         let (address, path) = (arguments[1], arguments[2])
         exit(
-            EventLoop.runOnThisThread {
+            EventLoop.runOnThisThread(handling: Watching.signals) {
                 do {
                     try await Watching.begin(address, path, flags)
                     return nil
@@ -37,11 +37,12 @@ private enum Watching {
     private static var connection: BusConnection?
     private static var match: Slot?
     private static var ends: [EventSource] = []
+    nonisolated static let signals = [SIGINT, SIGTERM]
 
     static func begin(_ address: String, _ path: String, _ flags: UInt64) async throws {
         let connection = try BusConnection.open(.address(address), description: "watch-store")
         connection.onDisconnect = { EventLoop.shared.exit(1) }
-        ends = [SIGINT, SIGTERM].map { EventLoop.shared.onSignal($0) { EventLoop.shared.exit(0) } }
+        ends = signals.map { EventLoop.shared.onSignal($0) { EventLoop.shared.exit(0) } }
         // With a sender, the bus delivers no broadcasts of others. It still delivers what others send to us alone.
         match = try await connection.addMatch(
             "type='signal',sender='\(BusNames.service)',interface='\(BusNames.storeInterface)',path='\(path)'"

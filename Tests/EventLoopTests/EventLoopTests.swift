@@ -109,7 +109,7 @@ struct EventLoopTests {
 struct EventLoopProcessTests {
     @Test func `a signal ends a service with the code it chooses`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            let code = EventLoop.runOnThisThread {
+            let code = EventLoop.runOnThisThread(handling: [SIGTERM]) {
                 let source = EventLoop.shared.onSignal(SIGTERM) { EventLoop.shared.exit(7) }
                 pthread_kill(pthread_self(), SIGTERM)
                 try await Task.sleep(for: .seconds(30))
@@ -117,6 +117,17 @@ struct EventLoopProcessTests {
                 return 1
             }
             exit(code)
+        }
+    }
+
+    @Test func `a signal that a program doesn't handle ends it`() async {
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            exit(
+                EventLoop.runOnThisThread(handling: [SIGHUP]) {
+                    kill(getpid(), SIGTERM)
+                    try await Task.sleep(for: .seconds(30))
+                    return 1
+                })
         }
     }
 

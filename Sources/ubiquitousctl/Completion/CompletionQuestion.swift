@@ -25,7 +25,6 @@ enum CompletionQuestion {
         guard let options = try? Options.parse(named(whole(arguments), names)) else { return [] }
         let found = Found()
         _ = EventLoop.runOnThisThread {
-            Interruption.allow()
             // A completion may take two seconds at most.
             let deadline = EventLoop.shared.after(.seconds(2)) { EventLoop.shared.exit(1) }
             found.words = (try? await question(options)) ?? []

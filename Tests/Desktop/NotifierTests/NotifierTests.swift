@@ -129,6 +129,17 @@ struct NotifierTests {
         #expect(desk.desktop.withdrawn == [1])
     }
 
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP])
+    func `a session that ends can end it with any signal`(signal: Int32) async throws {
+        let desk = try await Desk()
+        let notifier = try desk.start()
+        try await eventually("it watches") {
+            try await desk.bus.hasOwner("org.example.UbiquitousStore.Notifier")
+        }
+        Foundation.kill(notifier.pid, signal)
+        #expect(try await notifier.finish() == .signal(signal))
+    }
+
     @Test func `of two only one watches`() async throws {
         let desk = try await Desk()
         let first = try desk.start()

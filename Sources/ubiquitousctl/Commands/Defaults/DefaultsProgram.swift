@@ -11,7 +11,6 @@ enum DefaultsProgram {
 
     static func main(_ arguments: [String]) -> Never {
         let code = EventLoop.runOnThisThread {
-            Interruption.allow()
             do {
                 try await run(arguments)
                 return Output.finish().rawValue
