@@ -11,6 +11,13 @@ package final class DesktopApplication: Object {
         super.init(owned: UnsafeMutableRawPointer(application))
     }
 
+    /// Returns the name for users of the application of a desktop file; `nil` if it is not installed.
+    package nonisolated static func name(of desktopFile: String) -> String? {
+        guard let application = g_desktop_app_info_new(desktopFile) else { return nil }
+        defer { g_object_unref(UnsafeMutableRawPointer(application)) }
+        return String(cString: g_app_info_get_display_name(application))
+    }
+
     /// The application's name for users.
     package var name: String { String(cString: g_app_info_get_display_name(opaque)) }
 

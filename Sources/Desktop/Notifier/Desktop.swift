@@ -38,14 +38,15 @@ final class Desktop {
 
     /// Shows a notification with a button that opens the panel.
     ///
+    /// - Parameter former: the notification that it replaces; 0 for none.
     /// - Returns: the notification's number.
     /// - Throws: `BusError` if there is no notification server.
-    func notify(_ trouble: Trouble) async throws -> UInt32 {
+    func notify(_ trouble: Trouble, replacing former: UInt32) async throws -> UInt32 {
         try await bus.call(
             Self.name, Self.path, Self.name, "Notify",
             build: { call in
                 try call.append("Settings Sync")
-                try call.append(UInt32(0))
+                try call.append(former)
                 try call.append(Self.panel)
                 try call.append(trouble.title)
                 try call.append(Self.escaped(trouble.text))

@@ -2,7 +2,7 @@
 
 /// When the user was notified of each cause, so that no cause is reported twice within a day.
 struct NotifiedCauses: Equatable {
-    private static let day: Int64 = 86_400
+    static let day: Int64 = 86_400
     private static let largestCount = 256
     private var times: [String: Int64] = [:]
 

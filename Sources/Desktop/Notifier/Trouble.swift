@@ -60,7 +60,10 @@ enum Trouble: Hashable, Sendable {
         case .passwordRefused: tr("Enter the present password to go on syncing.")
         case .remoteGone: tr("Sync rests until you say which side is right. Nothing was deleted on this device.")
         case .keyMissing: tr("Enter the words of the encrypted account to go on syncing.")
-        case .storeFull(let store): tr("%1 can't add settings until you remove some in the app.", store)
+        case .storeFull(let store):
+            tr(
+                "%1 can't add settings until you remove some in the app.",
+                DesktopApplication.name(of: store + ".desktop") ?? store)
         }
     }
 }

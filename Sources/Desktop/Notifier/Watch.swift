@@ -50,7 +50,7 @@ final class Watch {
             await show(Trouble.of(look, fullStores: try await service.fullStores()))
         } catch let error as BusError where error.name == BusError.limitsExceeded("").name {
             // The service is overloaded, and sends no signal when it isn't any more.
-            again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.look() }
+            again = lookAgain(after: .seconds(2))
         } catch {
             // A service that did run starts again with its next user.
             if hasLooked { return log("The account can't be looked at: \(error)") }
@@ -67,13 +67,19 @@ final class Watch {
             await desktop.withdraw(number)
         }
         var causes = file.read()
-        for trouble in troubles where shown[trouble] == nil && causes.isDue(trouble.cause, at: Int64(time(nil))) {
+        for trouble in troubles where causes.isDue(trouble.cause, at: Int64(time(nil))) {
             do {
-                shown[trouble] = try await desktop.notify(trouble)
+                shown[trouble] = try await desktop.notify(trouble, replacing: shown[trouble] ?? 0)
                 causes.note(trouble.cause, at: Int64(time(nil)))
                 try file.write(causes)
             } catch { log("A notification has failed: \(error)") }
         }
+        // What lasts is told again, although the service sends no signal.
+        again = troubles.isEmpty ? nil : lookAgain(after: .seconds(NotifiedCauses.day), accuracy: .seconds(600))
+    }
+
+    private func lookAgain(after delay: Duration, accuracy: Duration = .milliseconds(1)) -> EventSource {
+        EventLoop.shared.after(delay, accuracy: accuracy) { [weak self] in self?.look() }
     }
 
     private func open(_ number: UInt32) async {

@@ -9,6 +9,8 @@ final class FakeDesktop {
     /// A notification that was shown.
     struct Notification: Equatable {
         let number: UInt32
+        /// The number of the notification that it replaces; 0 for none.
+        let replaced: UInt32
         let title: String
         let text: String
     }
@@ -66,11 +68,12 @@ final class FakeDesktop {
     private func note(_ call: MethodCall) throws {
         let message = call.message
         _ = try message.readString()
-        _ = try message.readUInt32()
+        let replaced = try message.readUInt32()
         _ = try message.readString()
         let number = UInt32(notifications.count + 1)
         notifications.append(
-            Notification(number: number, title: try message.readString(), text: try message.readString()))
+            Notification(
+                number: number, replaced: replaced, title: try message.readString(), text: try message.readString()))
         peer = call.peer
         try call.reply { try $0.append(number) }
     }

@@ -37,6 +37,7 @@ struct NotifierTests {
             let environment = ProcessInfo.processInfo.environment.merging([
                 "DBUS_SESSION_BUS_ADDRESS": bus.address, "UBIQUITOUS_STORE_BUS": bus.address, "LC_ALL": "C.UTF-8",
                 "XDG_STATE_HOME": device.directory.path + "/notifier-state",
+                "XDG_DATA_HOME": device.directory.path + "/notifier-data",
             ]) { $1 }
             return try ChildProcess([ChildProcess.built("ubiquitous-store-notifier")], environment: environment)
         }
@@ -101,13 +102,32 @@ struct NotifierTests {
         #expect(notifier.exit == nil)
     }
 
-    @Test func `a full store is told, with its name`() async throws {
+    @Test func `what lasts longer than a day is told again, by the same notification`() async throws {
         let desk = try await Desk()
+        try await desk.client.store(Desk.notes).set("text", .data([UInt8](repeating: 1, count: 1 << 20)))
+        let notifier = try desk.start()
+        try await desk.shows(1)
+        let file = desk.device.directory.path + "/notifier-state/ubiquitous-store/notified"
+        let cause = try String(contentsOfFile: file, encoding: .utf8).drop { $0 != " " }
+        try "\(Int(time(nil)) - 90_000)\(cause)".write(toFile: file, atomically: true, encoding: .utf8)
+        try await eventually("it is told again") {
+            try await desk.client.account.syncNow()
+            return desk.desktop.notifications.count == 2
+        }
+        #expect(desk.desktop.notifications.map(\.replaced) == [0, 1])
+        #expect(notifier.exit == nil)
+    }
+
+    @Test func `a full store is told, with its app's name`() async throws {
+        let desk = try await Desk()
+        let applications = try desk.device.directory.makeDirectory("notifier-data/applications")
+        try "[Desktop Entry]\nType=Application\nName=Notebook\nExec=true\n".write(
+            toFile: applications + "/\(Desk.notes).desktop", atomically: false, encoding: .utf8)
         let store = try desk.client.store(Desk.notes)
         try await store.set("text", .data([UInt8](repeating: 1, count: 1 << 20)))
         let notifier = try desk.start()
         try await desk.shows(1)
-        #expect(desk.desktop.notifications[0].text.contains(Desk.notes))
+        #expect(desk.desktop.notifications[0].text.hasPrefix("Notebook can't add settings"))
         try desk.desktop.press(1)
         try await eventually("the panel is opened") { desk.desktop.actions == [["show-apps", "token-1"]] }
         #expect(notifier.exit == nil)
