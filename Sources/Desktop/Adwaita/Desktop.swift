@@ -17,10 +17,13 @@ package final class FileChooser: Object {
         }
         let chooser = FileChooser(owned: UnsafeMutableRawPointer(native))
         open = chooser
-        chooser.connect("response") {
-            if let path = open?.path { handler(path) }
-            open = nil
-        }
+        chooser.connect(
+            "response",
+            integer: { response in
+                // Also a canceled chooser has a path: of the folder that it showed.
+                if response == GTK_RESPONSE_ACCEPT.rawValue, let path = open?.path { handler(path) }
+                open = nil
+            })
         gtk_native_dialog_set_modal(chooser.as(GtkNativeDialog.self), 1)
         gtk_native_dialog_show(chooser.as(GtkNativeDialog.self))
     }

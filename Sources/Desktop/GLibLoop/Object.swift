@@ -39,13 +39,13 @@ open class Object {
     package func connect(_ signal: String, _ handler: @escaping @MainActor () -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer) -> gboolean = { data in
             nonisolated(unsafe) let data = data
-            MainActor.assumeIsolated { Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body() }
+            MainActor.assumeIsolated { Unmanaged<Handler<Void>>.fromOpaque(data).takeUnretainedValue().body(()) }
             return 0
         }
         g_signal_connect_data(
             pointer, signal, unsafeBitCast(callback, to: GCallback.self),
-            Unmanaged.passRetained(Handler(handler)).toOpaque(),
-            { data, _ in if let data { Unmanaged<Handler>.fromOpaque(data).release() } },
+            Unmanaged.passRetained(Handler<Void>(handler)).toOpaque(),
+            { data, _ in if let data { Unmanaged<Handler<Void>>.fromOpaque(data).release() } },
             G_CONNECT_SWAPPED)
     }
 
@@ -54,26 +54,32 @@ open class Object {
         let callback: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { data, text in
             nonisolated(unsafe) let data = data
             let text = String(cString: text)
-            MainActor.assumeIsolated { Unmanaged<TextHandler>.fromOpaque(data).takeUnretainedValue().body(text) }
+            MainActor.assumeIsolated { Unmanaged<Handler<String>>.fromOpaque(data).takeUnretainedValue().body(text) }
         }
         g_signal_connect_data(
             pointer, signal, unsafeBitCast(callback, to: GCallback.self),
-            Unmanaged.passRetained(TextHandler(handler)).toOpaque(),
-            { data, _ in if let data { Unmanaged<TextHandler>.fromOpaque(data).release() } },
+            Unmanaged.passRetained(Handler(handler)).toOpaque(),
+            { data, _ in if let data { Unmanaged<Handler<String>>.fromOpaque(data).release() } },
+            G_CONNECT_SWAPPED)
+    }
+
+    /// Calls a handler with the integer that a signal has as its argument.
+    package func connect(_ signal: String, integer handler: @escaping @MainActor (Int32) -> Void) {
+        let callback: @convention(c) (UnsafeMutableRawPointer, gint) -> Void = { data, number in
+            nonisolated(unsafe) let data = data
+            MainActor.assumeIsolated { Unmanaged<Handler<Int32>>.fromOpaque(data).takeUnretainedValue().body(number) }
+        }
+        g_signal_connect_data(
+            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
+            Unmanaged.passRetained(Handler(handler)).toOpaque(),
+            { data, _ in if let data { Unmanaged<Handler<Int32>>.fromOpaque(data).release() } },
             G_CONNECT_SWAPPED)
     }
 }
 
-/// The closure data of a signal.
-private final class Handler {
-    let body: @MainActor () -> Void
+/// The closure data of a signal with one argument.
+private final class Handler<Argument> {
+    let body: @MainActor (Argument) -> Void
 
-    init(_ body: @escaping @MainActor () -> Void) { self.body = body }
-}
-
-/// The closure data of a signal with a text.
-private final class TextHandler {
-    let body: @MainActor (String) -> Void
-
-    init(_ body: @escaping @MainActor (String) -> Void) { self.body = body }
+    init(_ body: @escaping @MainActor (Argument) -> Void) { self.body = body }
 }

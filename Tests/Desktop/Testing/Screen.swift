@@ -193,6 +193,13 @@ public final class Screen {
         try await generate(modifier.rawValue, 1)
     }
 
+    /// Presses a key together with a modifier.
+    public func press(_ modifier: Modifier, _ key: Key) async throws {
+        try await generate(modifier.rawValue, 0)
+        try await press(key)
+        try await generate(modifier.rawValue, 1)
+    }
+
     /// A modifier key, by its key code.
     public enum Modifier: Int32, Sendable {
         case control = 37
@@ -221,6 +228,8 @@ public final class Screen {
         case tab = 0xff09
         case backTab = 0xfe20
         case escape = 0xff1b
+        case home = 0xff50
+        case end = 0xff57
         case f1 = 0xffbe
     }
 
