@@ -140,4 +140,33 @@ package final class PreferencesGroup: Widget {
     package func remove(_ row: Widget) {
         adw_preferences_group_remove(self.as(AdwPreferencesGroup.self), row.as(GtkWidget.self))
     }
+
+    /// Puts all of the group's rows into an order. Unlike rows that are removed and added, they keep the keyboard focus.
+    package func order(_ rows: [Widget]) {
+        let places = Places(rows)
+        guard let row = rows.first?.as(GtkWidget.self), let list = gtk_widget_get_ancestor(row, gtk_list_box_get_type())
+        else { return }
+        withExtendedLifetime(places) {
+            gtk_list_box_set_sort_func(
+                OpaquePointer(list),
+                { first, second, places in
+                    guard let first, let second, let places else { return 0 }
+                    return Unmanaged<Places>.fromOpaque(places).takeUnretainedValue().compare(first, second)
+                }, Unmanaged.passUnretained(places).toOpaque(), nil)
+            gtk_list_box_set_sort_func(OpaquePointer(list), nil, nil, nil)
+        }
+    }
+
+    /// The places of rows in a list.
+    private final class Places {
+        private let places: [UnsafeMutableRawPointer: Int32]
+
+        @MainActor init(_ rows: [Widget]) {
+            places = Dictionary(uniqueKeysWithValues: zip(rows.map(\.pointer), 0...))
+        }
+
+        func compare(_ first: UnsafeMutableRawPointer, _ second: UnsafeMutableRawPointer) -> Int32 {
+            (places[first] ?? 0) - (places[second] ?? 0)
+        }
+    }
 }

@@ -24,11 +24,33 @@ package class Widget: Object {
     /// Removes a class for the style sheet.
     package func removeStyle(_ name: String) { gtk_widget_remove_css_class(self.as(GtkWidget.self), name) }
 
-    /// Takes the keyboard focus.
+    /// Takes the keyboard focus, unless the widget is on a page that isn't shown: typing there would press buttons that
+    /// nobody sees.
     ///
     /// - Returns: whether it did.
     @discardableResult
-    package func focus() -> Bool { gtk_widget_grab_focus(self.as(GtkWidget.self)) != 0 }
+    package func focus() -> Bool {
+        gtk_widget_get_mapped(self.as(GtkWidget.self)) != 0 && gtk_widget_grab_focus(self.as(GtkWidget.self)) != 0
+    }
+
+    /// Takes the keyboard focus once the widget has its place, so that the page can scroll there.
+    package func focusInPlace() {
+        gtk_widget_add_tick_callback(
+            self.as(GtkWidget.self),
+            { widget, _, _ in
+                if gtk_widget_get_height(widget) == 0 { return 1 }
+                gtk_widget_grab_focus(widget)
+                return 0
+            }, nil, nil)
+    }
+
+    /// Whether the widget, or one within it, has its window's keyboard focus.
+    package var hasFocus: Bool {
+        guard let root = gtk_widget_get_root(self.as(GtkWidget.self)), let focus = gtk_root_get_focus(root) else {
+            return false
+        }
+        return focus == self.as(GtkWidget.self) || gtk_widget_is_ancestor(focus, self.as(GtkWidget.self)) != 0
+    }
 
     /// The type that the widget must have in a `.ui` file.
     class var type: GType { gtk_widget_get_type() }

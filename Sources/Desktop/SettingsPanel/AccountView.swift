@@ -152,10 +152,12 @@ final class AccountView {
     ) {
         guard let owner, attempt == nil else { return }
         let service = owner.panel.service
-        (spinner.isSpinning, step.isVisible, cancel.isVisible) = (true, false, true)
-        encryption.isBusy = true
+        (spinner.isSpinning, cancel.isVisible) = (true, true)
         cancel.label = leave
+        // First, because a widget that is hidden or greyed out can't pass the focus on.
         cancel.focus()
+        step.isVisible = false
+        encryption.isBusy = true
         attempt = MainThread.task { [weak self] in
             do {
                 try await body(service)
@@ -199,9 +201,10 @@ final class AccountView {
 
     private func finish() {
         (attempt, move) = (nil, nil)
-        (spinner.isSpinning, step.isVisible, cancel.isVisible) = (false, true, false)
+        (spinner.isSpinning, step.isVisible) = (false, true)
+        if cancel.hasFocus { step.focus() }
+        cancel.isVisible = false
         encryption.isBusy = false
-        step.focus()
         owner?.panel.look()
     }
 

@@ -15,7 +15,7 @@ protocol RowView: AnyObject {
 final class RowList<View: RowView> {
     private let group: PreferencesGroup
     private let make: @MainActor (View.Model) -> View
-    private var models: [View.Model] = []
+    private var order: [View.Model.ID] = []
     private var viewsByID: [View.Model.ID: View] = [:]
     /// The rows' views, in no order.
     var views: [View] { Array(viewsByID.values) }
@@ -28,20 +28,16 @@ final class RowList<View: RowView> {
     }
 
     func show(_ new: [View.Model]) {
-        let former = models
-        models = new
-        if former.map(\.id) == new.map(\.id) {
-            for model in new { viewsByID[model.id]?.show(model) }
-            return
+        let (former, kept) = (order, Set(new.map(\.id)))
+        order = new.map(\.id)
+        for id in former where !kept.contains(id) {
+            if let view = viewsByID.removeValue(forKey: id) { group.remove(view.widget) }
         }
-        for model in former { if let view = viewsByID[model.id] { group.remove(view.widget) } }
-        let kept = Set(new.map(\.id))
-        viewsByID = viewsByID.filter { kept.contains($0.key) }
         for model in new {
             let view = viewsByID[model.id] ?? make(model)
-            viewsByID[model.id] = view
+            if viewsByID.updateValue(view, forKey: model.id) == nil { group.add(view.widget) }
             view.show(model)
-            group.add(view.widget)
         }
+        if former != order { group.order(order.compactMap { viewsByID[$0]?.widget }) }
     }
 }

@@ -13,6 +13,69 @@ extension PanelWindowTests {
     @Suite(.serialized, .enabled(if: Screen.isAvailable, "Xvfb, at-spi2-core and ImageMagick are not installed"))
     @BusActor
     struct FocusWindowTests {
+        /// Starts a desk that is signed in to a folder.
+        private func start(style: Style = .light) async throws -> (PanelDesk, folder: TemporaryDirectory) {
+            let (desk, folder) = (try await PanelDesk(style: style), try TemporaryDirectory())
+            try await desk.device.start()
+            try await desk.client.account.join("folder://" + folder.path)
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            return (desk, folder)
+        }
+
+        /// Begins to type a name for this device.
+        private func beginTyping(_ name: String, on desk: PanelDesk) async throws {
+            try await desk.turn(to: "Devices")
+            try await desk.press("laptop")
+            try await desk.shows("Name")
+            try await desk.screen.enterField()
+            try await desk.screen.type(name)
+        }
+
+        @Test func `a sync that ends while a name is typed takes no key from it`() async throws {
+            let folder = MemoryFolder()
+            let server = try ScriptedServer { folder.answer(to: $0) }
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.client.account.join("webdav://127.0.0.1:\(server.port)/dav")
+            try await desk.open()
+            try await desk.shows("Up to Date")
+            folder.isSilent = true
+            try await desk.press("Sync Now")
+            try await desk.screen.waits(until: "it can be canceled") { $0.focus?.isOn("Cancel") == true }
+            try await beginTyping("Ada", on: desk)
+            server.end()
+            try await desk.shows("It can't be reached.")
+            try await desk.screen.type("s lap")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Adas lap")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a device that joins while a name is typed takes no key from it`() async throws {
+            let (desk, folder) = try await start()
+            let phone = try await PanelDesk.Peer("phone")
+            try await beginTyping("Ada", on: desk)
+            try await phone.account.join("folder://" + folder.path)
+            try await phone.account.syncNow()
+            try await desk.client.account.syncNow()
+            try await desk.shows("phone")
+            try await desk.screen.type("s lap")
+            try await desk.screen.press(.enter)
+            try await desk.shows("Adas lap")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a service that goes away moves the keyboard to no page that isn't shown`() async throws {
+            let (desk, folder) = try await start()
+            defer { withExtendedLifetime(folder) {} }
+            try await desk.turn(to: "Apps")
+            desk.device.kill()
+            try await desk.shows("The settings service is not running.")
+            try await desk.screen.waits(until: "the keyboard is on the page") { $0.focus?.isOn("Apps") == true }
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a file chooser that is canceled changes nothing`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()
