@@ -19,7 +19,7 @@ final class EnterWordsDialog {
     private let onDone: @MainActor () -> Void
     private var attempt: Task<Void, Never>?
 
-    /// Opens the dialog.
+    /// Opens the dialog, unless it is open.
     ///
     /// - Parameters:
     ///   - reason: why the words are needed, and where the user finds them.
@@ -29,6 +29,7 @@ final class EnterWordsDialog {
         over parent: Window, reason: String, use: @escaping @MainActor (String) async throws -> Void,
         onDone: @escaping @MainActor () -> Void
     ) {
+        if shown != nil { return }
         shown = EnterWordsDialog(over: parent, reason, use, onDone)
     }
 

@@ -94,6 +94,8 @@ final class PanelWindow {
     }
 
     func openSignIn() {
+        // Assistive technology can press a button twice.
+        if signIn != nil { return }
         signIn = SignInDialog(panel, over: window) { [weak self] isNewlyEncrypted in
             if isNewlyEncrypted { self?.openWords(isNew: true) }
         } onClose: { [weak self] in

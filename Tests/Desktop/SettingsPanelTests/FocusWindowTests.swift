@@ -76,6 +76,26 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `a button that assistive technology presses twice opens one dialog`() async throws {
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.shows("Not Signed In")
+            for _ in 0..<2 { try await desk.screen.act(on: "Sign In…") }
+            try await desk.shows("Keep Settings In")
+            try await desk.screen.press(.escape)
+            try await desk.hides("Keep Settings In")
+            let folder = try TemporaryDirectory()
+            try await desk.client.account.join("folder://" + folder.path, ["encrypt": .boolean(true)])
+            try await desk.device.loseKey()
+            try await desk.shows("Enter Words…")
+            for _ in 0..<2 { try await desk.screen.act(on: "Enter Words…") }
+            try await desk.shows("The 12 Words, in Their Order")
+            try await desk.screen.press(.escape)
+            try await desk.hides("The 12 Words, in Their Order")
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a file chooser that is canceled changes nothing`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()

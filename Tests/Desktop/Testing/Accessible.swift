@@ -25,6 +25,23 @@ struct Accessible {
         return places.map { Accessible(bus: bus, name: $0.0, path: $0.1) }
     }
 
+    /// Does the object's first action, as assistive technology does: presses a button.
+    func act() async throws {
+        try await bus.call(
+            name, path, "org.a11y.atspi.Action", "DoAction", build: { try $0.append(Int32(0)) }, decode: { _ in })
+    }
+
+    /// Returns where the object's upper and lower edges are in its window.
+    func edges() async throws -> ClosedRange<Int32> {
+        let numbers = try await bus.call(
+            name, path, "org.a11y.atspi.Component", "GetExtents", build: { try $0.append(UInt32(1)) },
+            decode: { message -> [Int32] in
+                guard try message.enterContainer("r", "iiii" as StaticString) else { return [] }
+                return try (0..<4).map { _ in try message.readInt32() }
+            })
+        return numbers.count == 4 ? numbers[1]...numbers[1] + max(0, numbers[3]) : 0...0
+    }
+
     /// Asks the object for its own properties.
     func element() async throws -> Element {
         async let label = bus.call(
@@ -40,7 +57,8 @@ struct Accessible {
         async let role = bus.call(name, path, Self.interface, "GetRole") { try $0.readUInt32() }
         async let states = bus.call(name, path, Self.interface, "GetState") { try Element.States($0) }
         return Element(
-            path: path, role: .init(rawValue: try await role), label: try await label, states: try await states)
+            program: name, path: path, role: .init(rawValue: try await role), label: try await label,
+            states: try await states)
     }
 
     /// Returns the elements in the cache of the object's program, by path, with a single call.
@@ -60,6 +78,8 @@ struct Accessible {
 
 /// One element of a screen.
 struct Element: Sendable {
+    /// The bus name of its program.
+    let program: String
     let path: String
     let role: Role
     let label: String
@@ -94,8 +114,8 @@ extension Element {
     /// Reads an entry of a cache: the object, its program, its parent, its index and number of children, interfaces,
     /// label, role, description and states.
     fileprivate init(_ message: Message) throws(BusError) {
-        path = try Self.readPath(message)
-        for _ in 0..<2 { _ = try Self.readPath(message) }
+        (program, path) = try Self.readPlace(message)
+        for _ in 0..<2 { _ = try Self.readPlace(message) }
         for _ in 0..<2 { _ = try message.readInt32() }
         _ = try message.readStrings()
         label = try message.readString()
@@ -104,12 +124,11 @@ extension Element {
         states = try States(message)
     }
 
-    private static func readPath(_ message: Message) throws(BusError) -> String {
-        guard try message.enterContainer("r", "so" as StaticString) else { return "" }
-        _ = try message.readString()
-        let path = try message.readString()
+    private static func readPlace(_ message: Message) throws(BusError) -> (program: String, path: String) {
+        guard try message.enterContainer("r", "so" as StaticString) else { return ("", "") }
+        let place = (try message.readString(), try message.readString())
         try message.exitContainer()
-        return path
+        return place
     }
 }
 

@@ -167,6 +167,27 @@ public final class Screen {
         try await waits(until: "the field below “\(text)” has the keyboard") { $0.has(text) && $0.focus == nil }
     }
 
+    /// Presses a button as assistive technology does, even if it is behind a dialog.
+    /// - Throws: ``Missing``.
+    public func act(on button: String) async throws {
+        guard let element = try await look().button(button) else {
+            throw Missing(description: "there is no button “\(button)”")
+        }
+        try await Accessible(bus: connection, name: element.program, path: element.path).act()
+    }
+
+    /// Whether what has the keyboard focus is within its window, and not beyond an edge.
+    public func hasFocusInWindow() async throws -> Bool {
+        let elements = try await look().focusedElements
+        guard let focus = elements.first, let window = elements.last else { return false }
+        let (place, frame) = (try await edges(of: focus), try await edges(of: window))
+        return place.lowerBound >= 0 && place.upperBound <= frame.upperBound - frame.lowerBound
+    }
+
+    private func edges(of element: Element) async throws -> ClosedRange<Int32> {
+        try await Accessible(bus: connection, name: element.program, path: element.path).edges()
+    }
+
     private var connection: BusConnection {
         get throws {
             guard let accessibility else { throw NotStarted() }

@@ -43,6 +43,11 @@ public struct Sight: Sendable {
         }
     }
 
+    /// Returns the button with this text.
+    func button(_ text: String) -> Element? {
+        elements.first { $0.element.role == .button && $0.element.label.hasSuffix(text) }?.element
+    }
+
     /// Returns for each switch with this label whether it is on.
     public func areOn(_ label: String) -> [Bool] {
         elements.filter { $0.element.label == label }.map { $0.element.states.contains(.checked) }
@@ -58,15 +63,21 @@ public struct Sight: Sendable {
 
     /// The element with the keyboard focus, unless it is a text field. Inactive windows remember their last one.
     public var focus: Focus? {
-        // Without a window manager, no window is active once a dialog has closed.
-        let isAnyActive = elements.contains { $0.element.states.contains(.active) }
-        let number = elements.indices.last {
-            elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
-        }
-        guard let number else { return nil }
+        guard let number = focused else { return nil }
         let element = elements[number].element
         let rows = above(number).filter { $0.role == .listItem }
         return Focus(path: element.path, role: element.role, labels: [element.label] + rows.map(\.label))
+    }
+
+    /// The element with the keyboard focus, followed by those around it, up to its window.
+    var focusedElements: [Element] { focused.map { [elements[$0].element] + above($0).dropLast() } ?? [] }
+
+    private var focused: Int? {
+        // Without a window manager, no window is active once a dialog has closed.
+        let isAnyActive = elements.contains { $0.element.states.contains(.active) }
+        return elements.indices.last {
+            elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
+        }
     }
 
     private func isInActiveWindow(_ number: Int) -> Bool { above(number).contains { $0.states.contains(.active) } }
