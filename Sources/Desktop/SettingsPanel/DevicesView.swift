@@ -31,6 +31,11 @@ final class DevicesView {
         rows?.areSensitive = false
     }
 
+    /// Takes back the name that is being typed.
+    ///
+    /// - Returns: whether one was.
+    func takeBack() -> Bool { rows?.views.contains { $0.takeBack() } ?? false }
+
     fileprivate func rename(_ device: DevicesPage.Row, to name: String) {
         if let flaw = DevicesPage.flaw(ofName: name) {
             owner?.window.toast(flaw)
@@ -78,6 +83,13 @@ private final class DeviceRow: RowView {
         if self.model?.name != model.name { name.text = model.name }
         forget.isVisible = !model.isThisOne
         self.model = model
+    }
+
+    /// Takes back the name, if it is being typed.
+    func takeBack() -> Bool {
+        guard name.hasFocus, let model, name.text != model.name else { return false }
+        name.text = model.name
+        return true
     }
 
     var isChangeable = true {

@@ -75,6 +75,11 @@ final class PanelWindow {
         if case .state(let state) = panel.content { state } else { nil }
     }
 
+    /// Takes back what is being typed, or closes the page that is over the others.
+    func leave() {
+        if !devicesView.takeBack(), storeView != nil { closeStore() }
+    }
+
     // MARK: Requests
 
     /// Asks the service for something, shows an error, and reads the service's state again in any case.

@@ -23,5 +23,6 @@ for (number, page) in ["account", "devices", "apps"].enumerated() {
 }
 application.addAction("shortcuts", shortcuts: ["F1", "<Control>question"]) { presented().showShortcuts() }
 application.addAction("quit", shortcuts: ["<Control>q"]) { application.quit() }
+application.addAction("leave") { window?.leave() }
 application.setShortcuts(["<Control>w"], of: "window.close")
 exit(application.run())

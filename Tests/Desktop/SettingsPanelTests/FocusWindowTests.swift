@@ -76,6 +76,27 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `Escape takes a name back and leaves a store, and never closes the window`() async throws {
+            let (desk, folder) = try await start()
+            defer { withExtendedLifetime(folder) {} }
+            try await beginTyping("Ada", on: desk)
+            try await desk.screen.press(.escape)
+            try await desk.screen.press(.end)
+            try await desk.screen.type("2")
+            try await desk.screen.press(.enter)
+            try await desk.shows("laptop2")
+            try await desk.turn(to: "Apps")
+            try await desk.press(PanelDesk.prefs)
+            try await desk.shows("Remove Everywhere")
+            try await desk.screen.press(.escape)
+            try await desk.hides("Remove Everywhere")
+            try await desk.screen.press(.escape)
+            try await desk.press(PanelDesk.prefs)
+            try await desk.shows("Remove Everywhere")
+            #expect(desk.window?.exit == nil)
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a button that assistive technology presses twice opens one dialog`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()

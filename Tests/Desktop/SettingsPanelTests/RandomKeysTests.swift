@@ -54,7 +54,7 @@ extension PanelWindowTests {
                     if !isRunning { try await desk.device.start() }
                     isRunning = true
                 }
-                // Without a dialog, Escape closes the window.
+                // Enter on the header bar's button closes the window.
                 if desk.window?.exit != nil { try await desk.open() }
             }
             if !isRunning { try await desk.device.start() }
