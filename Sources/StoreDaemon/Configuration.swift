@@ -107,6 +107,9 @@ package struct Configuration: Sendable {
 }
 
 extension Configuration {
+    /// The folders below which the users' accounts may be.
+    var allowedFolders: [String] { mode == .user ? ["/"] : folderRoots }
+
     /// Refuses addresses with schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
         let scheme = RemoteAddress.scheme(of: url)

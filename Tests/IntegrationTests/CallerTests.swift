@@ -239,6 +239,7 @@ struct CallerTests {
             let identity = try await call(manager.0, manager.1, "Identify")
             #expect(identity.output.contains("\"engine\" s \"unknown\""), "\(identity)")
             #expect(identity.output.contains("\"entitled\" as 0"), "\(identity)")
+            #expect(!identity.output.contains("folder-roots"), "\(identity)")
             let opened = try await call(manager.0, manager.1, "OpenStore", "sa{sv}", notes, "0")
             #expect(opened.exit != .code(0) && opened.error.contains("sandbox"), "\(opened)")
             let read = try await call(owner.path, BusNames.storeInterface, "GetValue", "s", "key")

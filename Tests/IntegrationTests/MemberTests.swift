@@ -162,7 +162,8 @@ struct MemberTests {
             #expect(identity["uid"] == .integer(Int64(client.uid)))
             #expect(identity["engine"] == .string("host"))
             #expect(identity["entitled"] == .array([.string(Text(notes))]))
-            #expect(identity["app-id"] != nil && identity["default-identifier"] != nil && identity.count == 5)
+            #expect(identity["app-id"] != nil && identity["default-identifier"] != nil && identity.count == 6)
+            #expect(identity["folder-roots"] == .array(["/"]))
         }
     }
 

@@ -710,6 +710,11 @@ struct FolderRootTests {
             $0.arguments = ["--folder-root", root, "--folder-root", place.path + "/link"]
         } _: { machine in
             let account = try machine.client(as: Users.nobody).account
+            let roots = try await machine.client(as: Users.nobody).manager("Identify") { _ in
+            } decode: { answer in
+                try answer.readValues().first { $0.key == "folder-roots" }?.value
+            }
+            #expect(roots == .array([.string(Text(root)), .string(Text(place.path + "/link"))]))
             func name(_ url: String) async -> String { await errorName { try await account.signIn(url) } }
             for path in [
                 elsewhere, root + "/../elsewhere", place.path, "/", root + "/u\(Users.daemon)", place.path + "/link",

@@ -169,11 +169,10 @@ extension Daemon {
                 try reply.append(entry: "app-id", .string(Text(client.identity.applicationIdentifier)))
                 try reply.append(
                     entry: "default-identifier", .string(Text(defaults.count == 1 ? defaults[0] : "")))
-                try reply.container("e", "sv") {
-                    try reply.append("entitled")
-                    try reply.container("v", "as") {
-                        try reply.append(strings: user.manifests.entitled(client.identity))
-                    }
+                try reply.append("entitled", strings: user.manifests.entitled(client.identity))
+                // Sandboxed apps don't learn about the machine's folders.
+                if client.identity.engine == .host {
+                    try reply.append("folder-roots", strings: configuration.allowedFolders)
                 }
             }
         }
@@ -249,5 +248,15 @@ extension Daemon {
                     try message.append(daemon.configuration.limits)
                 },
             ])
+    }
+}
+
+extension Message {
+    /// Appends an entry of a dictionary: an array of strings, which is one of strings even if it is empty.
+    fileprivate func append(_ name: String, strings: [String]) throws {
+        try container("e", "sv") {
+            try append(name)
+            try container("v", "as") { try append(strings: strings) }
+        }
     }
 }

@@ -83,7 +83,8 @@ package struct ManagerObject: ServiceObject {
             return CallerDescription(
                 uid: UInt32(clamping: identity.integer("uid")), engine: identity.string("engine"),
                 applicationIdentifier: identity.string("app-id"),
-                defaultIdentifier: identity.string("default-identifier"), entitled: identity.strings("entitled"))
+                defaultIdentifier: identity.string("default-identifier"), entitled: identity.strings("entitled"),
+                folderRoots: identity["folder-roots"] == nil ? nil : identity.strings("folder-roots"))
         }
     }
 
@@ -145,6 +146,8 @@ package struct CallerDescription: Sendable, Equatable {
     package let defaultIdentifier: String
     /// The identifiers that the caller may open.
     package let entitled: [String]
+    /// The folders below which an account may be; `nil` if the service doesn't say.
+    package let folderRoots: [String]?
 }
 
 /// The properties of the service's own object.
