@@ -2,14 +2,31 @@
 
 internal import CGio
 
-/// Returns a date and time of day as the user's locale writes them; `nil` for a time outside of the calendar.
+/// Returns a date and time of day as the user's language writes them; `nil` for a time outside of the calendar.
 ///
 /// - Parameter microseconds: since 1970-01-01T00:00:00Z.
 package func dateText(_ microseconds: UInt64) -> String? {
+    // Day, month, year; hours and minutes.
+    formatted(microseconds, tr("%-d %B %Y, %H:%M"))
+}
+
+/// Returns a date as the user's language writes it; `nil` for a time outside of the calendar.
+///
+/// - Parameter microseconds: since 1970-01-01T00:00:00Z.
+package func dayText(_ microseconds: UInt64) -> String? {
+    formatted(microseconds, tr("%-d %B %Y"))
+}
+
+/// Returns a date and time of day for problem reports, the same in all languages; `nil` for a time outside of the
+/// calendar.
+///
+/// - Parameter microseconds: since 1970-01-01T00:00:00Z.
+package func logTime(_ microseconds: UInt64) -> String? { formatted(microseconds, "%F %T %:z") }
+
+private func formatted(_ microseconds: UInt64, _ format: String) -> String? {
     guard let time = g_date_time_new_from_unix_local(gint64(clamping: microseconds / 1_000_000)) else { return nil }
     defer { g_date_time_unref(time) }
-    // Day, abbreviated month, year; hours and minutes.
-    guard let text = g_date_time_format(time, "%-d %b %Y, %H:%M") else { return nil }
+    guard let text = g_date_time_format(time, format) else { return nil }
     defer { g_free(text) }
     return String(cString: text)
 }

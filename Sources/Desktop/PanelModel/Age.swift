@@ -19,6 +19,14 @@ enum Age {
         }
     }
 
+    /// Returns when a device was last seen. The time was recorded at most a day before that, because devices record it
+    /// once a day.
+    static func lastSeen(_ time: UInt64, at now: UInt64) -> String {
+        if time == 0 { return tr("Not seen yet") }
+        if now <= time || (now - time) / minute < 1440 { return tr("Seen within the last day") }
+        return tr("Last seen: %1", dayText(time) ?? tr("Unknown"))
+    }
+
     /// Returns how long it is until a time; `nil` if it has come.
     static func text(until time: UInt64, at now: UInt64) -> String? {
         guard time > now else { return nil }

@@ -27,7 +27,7 @@ package struct DevicesPage: Equatable, Sendable {
         rows = devices.sorted { ($0.isThisOne ? 0 : 1, $1.lastSeen) < ($1.isThisOne ? 0 : 1, $0.lastSeen) }.map {
             Row(
                 id: $0.identifier, title: $0.name.isEmpty ? tr("Unnamed Device") : $0.name.shown,
-                subtitle: $0.isThisOne ? tr("This device") : tr("Last seen: %1", Age.text(of: $0.lastSeen, at: now)),
+                subtitle: $0.isThisOne ? tr("This device") : Age.lastSeen($0.lastSeen, at: now),
                 name: $0.name, isThisOne: $0.isThisOne)
         }
     }

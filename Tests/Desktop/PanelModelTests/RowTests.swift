@@ -18,6 +18,15 @@ struct RowTests {
         #expect(page.rows.first?.subtitle == "This device")
     }
 
+    @Test(arguments: [
+        (0, "Not seen yet"), (100_000_000_001, "Seen within the last day"),
+        (100_000_000_000, "Last seen: 2 January 1970"), (200_000_000_000, "Seen within the last day"),
+    ])
+    func `when another device was seen is said no more exactly than it is known`(time: UInt64, text: String) {
+        let page = DevicesPage([device("phone", seen: time)], isSignedIn: true, now: 100_000_000_000 + 86_400_000_000)
+        #expect(page.rows.map(\.subtitle) == [text])
+    }
+
     @Test func `a name with markup is shown as it is, one with control characters without them`() {
         #expect(DevicesPage([device("<b>x</b> & y")], isSignedIn: true, now: 0).rows[0].title == "<b>x</b> & y")
         #expect(DevicesPage([device("a\nb\u{202E}c\u{0}")], isSignedIn: true, now: 0).rows[0].title == "a�b�c�")
