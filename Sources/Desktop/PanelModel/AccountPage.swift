@@ -96,8 +96,9 @@ package struct AccountPage: Equatable, Sendable {
         if account.pendingChanges == 0 { return sentence }
         return sentence + " "
             + trn(
-                "%1 change was not uploaded yet and is lost then.",
-                "%1 changes were not uploaded yet and are lost then.", account.pendingChanges)
+                "%1 change was not uploaded yet. It is lost if you have the settings removed; otherwise it is uploaded once you sign in to this account again.",
+                "%1 changes were not uploaded yet. They are lost if you have the settings removed; otherwise they are uploaded once you sign in to this account again.",
+                account.pendingChanges)
     }
 
     /// Returns the page during a move to a new key.
@@ -114,10 +115,13 @@ package struct AccountPage: Equatable, Sendable {
 
     private static func details(_ account: AccountDescription) -> String {
         guard let error = account.lastError else { return "" }
-        let times = [("Last download", account.lastPull), ("Last upload", account.lastPush)]
+        func time(_ time: UInt64) -> String { time == 0 ? "never" : logTime(time) ?? "unknown" }
         // In English, like the service's log, because it is for problem reports.
-        return (["\(error.code): \(error.message)"] + times.map { "\($0.0): \(dateText($0.1) ?? "never")" })
-            .joined(separator: "\n")
+        return """
+            \(error.code): \(error.message)
+            Last download: \(time(account.lastPull))
+            Last upload: \(time(account.lastPush))
+            """
     }
 }
 

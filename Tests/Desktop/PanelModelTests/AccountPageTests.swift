@@ -129,7 +129,8 @@ struct AccountPageTests {
         let page = page("idle", ["PendingChanges": .integer(3)])
         #expect(page.title == "Changes Wait to Be Uploaded")
         #expect(page.pending == "3 changes")
-        #expect(page.signingOut.hasSuffix(" 3 changes were not uploaded yet and are lost then."))
+        #expect(page.signingOut.contains(" 3 changes were not uploaded yet. They are lost if you have the settings"))
+        #expect(page.signingOut.hasSuffix("uploaded once you sign in to this account again."))
         #expect(!self.page("idle").signingOut.contains("not uploaded"))
     }
 
@@ -140,6 +141,12 @@ struct AccountPageTests {
         ]
         #expect(page("idle", times).lastExchange == "3 minutes ago")
         #expect(page("idle").lastExchange == "Never")
+    }
+
+    @Test func `what never happened has no date in the details`() {
+        let page = page("error", error: "Corrupt", ["LastPushUSec": .integer(1_000_000)])
+        #expect(page.details.contains("Last download: never"))
+        #expect(page.details.contains("Last upload: 1970-01-0"))
     }
 
     @Test(arguments: [Int64.max, -1, 0])
