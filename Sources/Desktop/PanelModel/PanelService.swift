@@ -215,11 +215,34 @@ package final class PanelService {
 
     // MARK: Devices
 
+    /// - Throws: ``DeviceIsGone`` if another device has forgotten it meanwhile.
     package func rename(_ device: String, to name: String) async throws {
-        try await account().renameDevice(device, name.trimmed)
+        let account = try await account()
+        try await Self.change(device, of: account) { try await account.renameDevice(device, name.trimmed) }
     }
 
-    package func forget(_ device: String) async throws { try await account().forgetDevice(device) }
+    package func forget(_ device: String) async throws {
+        let account = try await account()
+        do {
+            try await Self.change(device, of: account) { try await account.forgetDevice(device) }
+        } catch is DeviceIsGone {
+            // That is what the user wants.
+        }
+    }
+
+    /// An error: the account has no such device any more.
+    package struct DeviceIsGone: Error, CustomStringConvertible {
+        package var description: String { tr("The account doesn't have this device any more.") }
+    }
+
+    private static func change(_ device: String, of account: AccountObject, _ body: () async throws -> Void)
+        async throws
+    {
+        do { try await body() } catch let error as UbiquitousStoreError where error.code == .invalidArguments {
+            if try await account.devices().contains(where: { $0.identifier == device }) { throw error }
+            throw DeviceIsGone()
+        }
+    }
 
     // MARK: Apps
 
