@@ -211,7 +211,8 @@ final class SignInDialog {
 
     private func check() {
         attempt(then: widgets.check) { [weak self] form, service in
-            self?.widgets.showSteps(try await service.check(form))
+            let steps = try await service.check(form)
+            self?.widgets.showSteps(steps.map(CheckStep.init))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 internal import Adwaita
 internal import GLibLoop
-internal import UbiquitousStore
+internal import PanelModel
 
 /// The widgets of the sign-in dialog.
 @MainActor
@@ -61,13 +61,13 @@ final class SignInWidgets {
     }
 
     /// Moves the keyboard focus to a check's last step, which may be below the window's edge.
-    func showLastStep() { steps.last?.focus() }
+    func showLastStep() { steps.last?.focusInPlace() }
 
     /// Lists the steps of a check.
-    func showSteps(_ new: [BackendStep]) {
+    func showSteps(_ new: [CheckStep]) {
         for row in steps { checks.remove(row) }
         steps = new.map { step in
-            let row = ActionRow(title: step.step, subtitle: step.detail)
+            let row = ActionRow(title: step.title, subtitle: step.details)
             let icon = Image(icon: step.isPassed ? "emblem-ok-symbolic" : "dialog-warning-symbolic")
             icon.addStyle(step.isPassed ? "success" : "error")
             row.addPrefix(icon)

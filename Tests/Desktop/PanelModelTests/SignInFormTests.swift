@@ -163,4 +163,9 @@ struct SignInFormTests {
             #expect(throws: FieldError.self) { try form.readCertificate() }
         }
     }
+
+    @Test(arguments: [("sign in", true, "User and Password: in order"), ("a new step", false, "a new step: failed")])
+    func `a step of a check is named with its outcome`(step: String, isPassed: Bool, title: String) {
+        #expect(CheckStep(BackendStep(step: step, isPassed: isPassed, detail: "")).title == title)
+    }
 }
