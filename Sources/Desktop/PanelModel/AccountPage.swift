@@ -36,6 +36,8 @@ package struct AccountPage: Equatable, Sendable {
     package var explanation: String
     package var step: Step
     /// The account's address as the service has it, without secrets.
+    package var url: String
+    /// The address for users.
     package var address: String
     package var lastExchange: String
     package var pending: String
@@ -70,8 +72,9 @@ package struct AccountPage: Equatable, Sendable {
         let sentence = AccountSentence(account, now: now)
         isSignedIn = account.state != "signed-out"
         (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
-        let url = PercentCoding.decode(account.backend) ?? account.backend
-        address = (url.hasPrefix("folder://") ? String(url.dropFirst("folder://".count)) : url).shown
+        url = account.backend
+        let text = PercentCoding.decode(url) ?? url
+        address = (text.hasPrefix("folder://") ? String(text.dropFirst("folder://".count)) : text).shown
         lastExchange = Age.text(of: max(account.lastPull, account.lastPush), at: now)
         pending =
             account.pendingChanges == 0

@@ -127,7 +127,7 @@ package final class PanelService {
         }
     }
 
-    /// Signs in; returns when the remote has been verified.
+    /// Signs in, or gives the account that is signed in new credentials; returns when the remote has been verified.
     package func signIn(_ form: SignInForm) async throws {
         let (url, options) = (try form.address(), try form.options())
         _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
@@ -146,16 +146,6 @@ package final class PanelService {
                 try $0.append("org.example.UbiquitousStore.Notifier")
                 try $0.append(UInt32(0))
             }, decode: { _ in })
-    }
-
-    /// Gives the account that is signed in new credentials.
-    package func renew(user: String, password: String) async throws {
-        var options = SignInOptions()
-        options.renews = true
-        options.password = password
-        if !user.isEmpty { options.user = user }
-        let url = try await account().properties().backend
-        _ = try await attempt { try await $0.signIn(url, options, timeout: Self.patience) }
     }
 
     /// Tests a remote, step by step.

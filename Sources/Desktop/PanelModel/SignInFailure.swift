@@ -21,6 +21,7 @@ extension FieldError {
 
     private static func field(of code: UbiquitousStoreError.Code, in form: SignInForm) -> SignInField? {
         switch code {
+        case .backendUnsupported where form.lacksUser: return .user
         case .backendAuthenticationFailed:
             if form.kind == .nextcloud { return .appPassword }
             if !form.text(.token).isEmpty { return .token }
@@ -34,6 +35,7 @@ extension FieldError {
 
     private static func sentence(_ error: UbiquitousStoreError, _ form: SignInForm) -> String {
         switch (error.code, form.kind) {
+        case (.backendUnsupported, _) where form.lacksUser: tr("Enter the user name.")
         case (.accessDenied, .folder) where isFile(form.text(.path)): tr("This is a file. Enter a folder.")
         case (.backendUnavailable, .folder): tr("This folder can't be used.")
         case (.backendUnavailable, _): tr("The server can't be used.")

@@ -12,6 +12,7 @@ extension SignInForm {
     ///
     /// - Throws: ``FieldError`` if something is missing or invalid.
     package func address() throws(FieldError) -> String {
+        if let renewed { return renewed }
         let place = text(kind.placeField)
         if place.isEmpty { throw flaw(tr("Enter where the account is.")) }
         if place.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {

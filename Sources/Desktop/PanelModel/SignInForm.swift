@@ -17,6 +17,8 @@ package struct SignInForm: Equatable, Sendable {
     package var bringsValues = false
     /// The certificates in the chosen file.
     package var certificate: [UInt8]?
+    /// The address of the account that is signed in, if it gets new credentials; see ``init(renewing:)``.
+    var renewed: String?
 
     package init(_ kind: RemoteKind) { self.kind = kind }
 
@@ -48,6 +50,7 @@ package struct SignInForm: Equatable, Sendable {
         if !password.isEmpty { options.password = password }
         if !token.isEmpty { options.token = token }
         options.certificateAuthority = certificate
+        if renewed != nil { options.renews = true }
         if bringsValues { options.bringsValues = true }
         if makesEncrypted { options.encrypts = true }
         options.recoveryPhrase = recoveryWords
@@ -71,10 +74,12 @@ package struct SignInForm: Equatable, Sendable {
             throw FieldError(field: .token, sentence: tr("Enter either a token, or a user name and a password."))
         }
         let passwordField: SignInField = kind == .nextcloud ? .appPassword : .password
-        if kind == .nextcloud || !password.isEmpty, user.isEmpty {
+        // The account that is signed in keeps its user name.
+        if renewed == nil, kind == .nextcloud || !password.isEmpty, user.isEmpty {
             throw FieldError(field: .user, sentence: tr("Enter the user name."))
         }
-        if !user.isEmpty, password.isEmpty {
+        let isNothingNew = renewed != nil && token.isEmpty && certificate == nil
+        if !user.isEmpty || isNothingNew, password.isEmpty {
             throw FieldError(field: passwordField, sentence: tr("Enter the password."))
         }
     }

@@ -132,7 +132,7 @@ final class AccountView {
         case .signIn: owner?.openSignIn()
         case .syncNow, .tryNow: wait { try await $0.syncNow() }
         case .resume: owner?.perform { try await $0.setPaused(false) }
-        case .newPassword: askPassword()
+        case .newPassword: owner?.openSignIn(renewing: page)
         case .resolve: askSide()
         case .enterWords: owner?.enterWords()
         case nil: break
@@ -206,13 +206,6 @@ final class AccountView {
         cancel.isVisible = false
         encryption.isBusy = false
         owner?.panel.look()
-    }
-
-    private func askPassword() {
-        guard let owner else { return }
-        PasswordDialog.ask(page?.explanation ?? "", over: owner.window) { [weak self] user, password in
-            self?.wait { try await $0.renew(user: user, password: password) }
-        }
     }
 
     private func askSide() {

@@ -11,9 +11,9 @@ final class FieldRow {
     let entry: EntryRow
     let problem: ActionRow
 
-    init(_ field: SignInField) {
+    init(_ field: SignInField, title: String) {
         self.field = field
-        entry = field.isSecret ? PasswordRow(secret: field.title) : EntryRow(title: field.title)
+        entry = field.isSecret ? PasswordRow(secret: title) : EntryRow(title: title)
         entry.text = field.preset
         problem = ActionRow(title: "")
         problem.addPrefix(Image(icon: "dialog-warning-symbolic"))

@@ -98,10 +98,11 @@ final class PanelWindow {
         }
     }
 
-    func openSignIn() {
+    /// - Parameter account: the account that gets new credentials; `nil` to sign in to any.
+    func openSignIn(renewing account: AccountPage? = nil) {
         // Assistive technology can press a button twice.
         if signIn != nil { return }
-        signIn = SignInDialog(panel, over: window) { [weak self] isNewlyEncrypted in
+        signIn = SignInDialog(panel, renewing: account, over: window) { [weak self] isNewlyEncrypted in
             if isNewlyEncrypted { self?.openWords(isNew: true) }
         } onClose: { [weak self] in
             self?.signIn = nil

@@ -34,7 +34,7 @@ extension SignInDialog {
                     "The server sends the login to %1. Go there only if you know it.", hosts.joined(separator: ", ")))
             dialog.offer("cancel", label: tr("_Cancel"))
             dialog.offer("go", label: tr("_Go There"))
-            dialog.presume(close: "cancel")
+            dialog.presume(close: "cancel", enter: "cancel")
             dialog.onAnswer { continuation.resume(returning: $0 == "go") }
             dialog.present()
         }
@@ -43,7 +43,7 @@ extension SignInDialog {
     private func fill(_ credentials: BrowserLogin.Credentials) {
         for row in rows {
             switch row.field {
-            case .server: row.entry.text = credentials.server
+            case .server where row.entry.isSensitive: row.entry.text = credentials.server
             case .user: row.entry.text = credentials.user
             case .appPassword: row.entry.text = credentials.password
             default: break

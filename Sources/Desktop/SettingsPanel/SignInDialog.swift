@@ -12,6 +12,8 @@ final class SignInDialog {
     let panel: Panel
     let widgets: SignInWidgets
     private let kinds: [RemoteKind]
+    /// Why the account needs new credentials; `nil` when signing in.
+    private let reason: String?
     private(set) var rows: [FieldRow] = []
     private var form: SignInForm
     private var attempt: Task<Void, Never>?
@@ -19,10 +21,12 @@ final class SignInDialog {
     private let onClose: @MainActor () -> Void
 
     /// - Parameters:
+    ///   - account: the account that gets new credentials; `nil` to sign in to any.
     ///   - onSignIn: called when the user has signed in. An account that was made encrypted has words to show.
     ///   - onClose: called when the dialog has closed.
     init(
-        _ panel: Panel, over parent: Window, onSignIn: @escaping @MainActor (_ isNewlyEncrypted: Bool) -> Void,
+        _ panel: Panel, renewing account: AccountPage? = nil, over parent: Window,
+        onSignIn: @escaping @MainActor (_ isNewlyEncrypted: Bool) -> Void,
         onClose: @escaping @MainActor () -> Void
     ) {
         let interface = Interface(PackageResources.sign_in_ui)
@@ -31,19 +35,22 @@ final class SignInDialog {
         widgets = SignInWidgets(interface)
         if case .state(let state) = panel.content {
             kinds = RemoteKind.offered(by: state.features)
-            widgets.bringGroup.isVisible = state.accountPage.isSignedIn
-            widgets.encryptGroup.isVisible = state.features.contains("encryption")
+            widgets.bringGroup.isVisible = state.accountPage.isSignedIn && account == nil
+            widgets.encryptGroup.isVisible = state.features.contains("encryption") && account == nil
         } else {
             kinds = RemoteKind.allCases
         }
-        form = SignInForm(kinds.first ?? .folder)
+        reason = account?.explanation
+        form = account.map { SignInForm(renewing: $0.url) } ?? SignInForm(kinds.first ?? .folder)
         form.encrypts = widgets.encryptGroup.isVisible
+        widgets.kind.isVisible = account == nil
+        if account != nil { window.title = tr("New Password") }
         widgets.kind.offer(kinds.map(\.title))
         connect()
         showKind()
         window.attach(to: parent)
         window.present()
-        widgets.kind.focus()
+        if account == nil { widgets.kind.focus() } else { rows.first { $0.field.isSecret }?.entry.focus() }
     }
 
     private func connect() {
@@ -74,8 +81,9 @@ final class SignInDialog {
             widgets.fields.remove(row.problem)
         }
         rows = form.kind.fields.map { field in
-            let row = FieldRow(field)
+            let row = FieldRow(field, title: form.title(of: field))
             row.entry.text = form.values[field] ?? field.preset
+            row.entry.isSensitive = !form.isFixed(field)
             row.offerChoosing(over: window) { [unowned self] in read() }
             row.entry.onChange { [unowned self, unowned row] in change(row) }
             row.entry.onEnter { [unowned self] in signIn() }
@@ -83,7 +91,7 @@ final class SignInDialog {
             widgets.fields.add(row.problem)
             return row
         }
-        widgets.general.explanation = form.kind.explanation
+        widgets.general.explanation = reason ?? form.kind.explanation
         widgets.browserGroup.isVisible = form.kind == .nextcloud
         widgets.encrypt.isOn = form.encrypts
         widgets.showSteps([])

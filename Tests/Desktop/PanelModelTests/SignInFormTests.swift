@@ -164,6 +164,50 @@ struct SignInFormTests {
         }
     }
 
+    @Test(arguments: [
+        (
+            "webdavs://cloud.example.org/nc/remote.php/dav/files/Ada%20L/My%20Settings", RemoteKind.nextcloud,
+            [SignInField.server: "https://cloud.example.org/nc", .user: "Ada L", .folder: "My Settings"]
+        ),
+        ("webdav://127.0.0.1:8080/a%20b", .webDAV, [.address: "http://127.0.0.1:8080/a b"]),
+        ("etcds://a:1,b:2/settings/ada", .etcd, [.members: "a:1,b:2", .prefix: "settings/ada"]),
+        ("etcd://a/s", .etcd, [.members: "http://a", .prefix: "s"]), ("folder:///a%20b", .folder, [.path: "/a b"]),
+    ])
+    func `for a new password the account's location is in the fields, and stays what it is`(
+        address: String, kind: RemoteKind, values: [SignInField: String]
+    ) throws {
+        let form = SignInForm(renewing: address)
+        #expect(form.kind == kind && form.values == values)
+        #expect(try form.address() == address)
+        #expect(values.keys.filter { !form.isFixed($0) } == (kind == .nextcloud ? [.user] : []))
+        // What is shown is what would be typed.
+        var typed = SignInForm(kind)
+        typed.values = values
+        #expect(try typed.address() == address)
+    }
+
+    @Test func `for a new password a password is enough, or a token, but not nothing`() throws {
+        var form = SignInForm(renewing: "webdavs://dav.example.org/settings")
+        #expect(throws: FieldError.self) { try form.options() }
+        form.values[.token] = "t"
+        #expect(try form.options().token == "t")
+        form.values[.password] = "p"
+        #expect(throws: FieldError.self) { try form.options() }
+        form.values[.token] = ""
+        let options = try form.options()
+        #expect(options.password == "p" && options.renews == true && options.user == nil && options.encrypts == nil)
+        form.values[.password] = ""
+        form.values[.user] = "ada"
+        #expect(throws: FieldError.self) { try form.options() }
+    }
+
+    @Test func `a password for an account that had a token wants a user name`() {
+        var form = SignInForm(renewing: "webdavs://dav.example.org/settings")
+        form.values[.password] = "p"
+        let error = FieldError(UbiquitousStoreError(.backendUnsupported, "A server wants a user."), in: form)
+        #expect(error.field == .user && error.sentence == "Enter the user name.")
+    }
+
     @Test(arguments: [("sign in", true, "User and Password: in order"), ("a new step", false, "a new step: failed")])
     func `a step of a check is named with its outcome`(step: String, isPassed: Bool, title: String) {
         #expect(CheckStep(BackendStep(step: step, isPassed: isPassed, detail: "")).title == title)

@@ -187,7 +187,12 @@ struct PanelWindowTests {
         try await desk.screen.press(.enter)
         try await desk.shows("User Name, If Another")
         try await desk.picture("new-password")
-        try await desk.screen.type("another")
+        // The location is in the dialog, and the keyboard on the password.
+        try await desk.screen.type("a third")
+        try await desk.screen.press(.enter)
+        try await desk.shows("The user name or password is refused.")
+        try await desk.picture("new-password-refused")
+        try await desk.retype("another")
         try await desk.screen.press(.enter)
         try await desk.shows("Up to Date")
     }
