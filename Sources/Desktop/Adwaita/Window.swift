@@ -112,22 +112,26 @@ package final class MessageDialog: Window {
         adw_message_dialog_set_response_appearance(dialog, answer, style)
     }
 
-    /// Whether an answer can be given.
-    package func enable(_ answer: String, _ isEnabled: Bool) {
-        adw_message_dialog_set_response_enabled(self.as(AdwMessageDialog.self), answer, isEnabled ? 1 : 0)
-    }
-
-    /// The widget below the text.
-    package var extra: Widget? {
-        didSet {
-            adw_message_dialog_set_extra_child(self.as(AdwMessageDialog.self), extra?.as(GtkWidget.self))
-        }
-    }
-
     /// Sets the answers of Escape and Enter.
-    package func presume(close: String, enter: String? = nil) {
+    package func presume(close: String, enter: String) {
         adw_message_dialog_set_close_response(self.as(AdwMessageDialog.self), close)
-        if let enter { adw_message_dialog_set_default_response(self.as(AdwMessageDialog.self), enter) }
+        adw_message_dialog_set_default_response(self.as(AdwMessageDialog.self), enter)
+    }
+
+    /// Shows the question, with the keyboard focus on the answer of Enter. libadwaita puts it on the first button, which
+    /// is another one if the buttons are below each other.
+    package override func present() {
+        super.present()
+        // Which buttons are shown, and which is the default, is known after the layout.
+        gtk_widget_add_tick_callback(
+            self.as(GtkWidget.self),
+            { dialog, _, _ in
+                let window = UnsafeMutableRawPointer(dialog)?.assumingMemoryBound(to: GtkWindow.self)
+                guard let button = gtk_window_get_default_widget(window) else { return 0 }
+                if gtk_widget_get_mapped(button) == 0 || gtk_widget_get_height(button) == 0 { return 1 }
+                gtk_widget_grab_focus(button)
+                return 0
+            }, nil, nil)
     }
 
     /// Calls a handler with the answer.

@@ -163,7 +163,8 @@ final class PanelWindow {
         let dialog = MessageDialog(over: window, heading: heading, body: body)
         dialog.offer("cancel", label: tr("_Cancel"))
         for answer in answers { dialog.offer(answer.id, label: answer.label, answer.look) }
-        dialog.presume(close: "cancel")
+        // Where there is no room beside each other, the other answers are above.
+        dialog.presume(close: "cancel", enter: "cancel")
         dialog.onAnswer(handler)
         dialog.present()
     }

@@ -117,6 +117,22 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test(arguments: [Style.light, .small, .german])
+        func `Enter in a question does nothing that can't be undone`(style: Style) async throws {
+            let (desk, folder) = try await start(style: style)
+            defer { withExtendedLifetime(folder) {} }
+            try await desk.press("Sign Out…")
+            try await desk.shows("Sign Out on This Device?")
+            try await desk.picture("sign-out")
+            try await desk.screen.waits(until: "the keyboard is on Cancel") {
+                $0.focus?.isOn(desk.text("Cancel")) == true
+            }
+            try await desk.screen.press(.enter)
+            try await desk.hides("Sign Out on This Device?")
+            #expect(try await desk.client.account.state() == "idle")
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a file chooser that is canceled changes nothing`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()
