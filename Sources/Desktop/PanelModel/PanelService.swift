@@ -62,27 +62,32 @@ package final class PanelService {
     // MARK: State
 
     /// Reads everything that the panel shows.
-    package func state() async throws -> PanelState {
-        do { return try await look() } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
+    ///
+    /// - Parameter apps: the apps, if they needn't be read again.
+    package func state(knowing apps: [AppUsage]? = nil) async throws -> PanelState {
+        do { return try await look(apps) } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
             // The service is overloaded, and sends no signal when it isn't any more.
             again = EventLoop.shared.after(.seconds(2)) { [weak self] in self?.tell() }
             throw error
         }
     }
 
-    private func look() async throws -> PanelState {
+    private func look(_ known: [AppUsage]?) async throws -> PanelState {
         let (connection, account) = (try await connection(), try await account())
         async let features = connection.manager.properties().features
         async let description = account.properties()
         async let devices = account.devices()
+        let caller = try await connection.manager.identify()
+        var apps = known ?? []
+        if known == nil { apps = try await self.apps(connection, caller.entitled) }
         return PanelState(
-            features: try await features, account: try await description, devices: try await devices,
-            apps: try await apps(connection), time: microsecondsNow())
+            features: try await features, account: try await description, devices: try await devices, apps: apps,
+            folderRoots: FolderRoots(caller.folderRoots),
+            time: microsecondsNow())
     }
 
-    private func apps(_ connection: ServiceConnection) async throws -> [AppUsage] {
+    private func apps(_ connection: ServiceConnection, _ entitled: [String]) async throws -> [AppUsage] {
         let listed = try await connection.manager.stores().filter { $0.uid == geteuid() }.map(\.identifier)
-        let entitled = try await connection.manager.identify().entitled
         let applications = Self.applications
         var apps: [AppUsage] = []
         for identifier in Set(listed + entitled).sorted() {

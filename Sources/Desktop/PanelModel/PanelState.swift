@@ -9,6 +9,8 @@ package struct PanelState: Sendable {
     package var account: AccountDescription
     package var devices: [DeviceDescription]
     package var apps: [AppUsage]
+    /// Where accounts may be in folders.
+    package var folderRoots = FolderRoots(nil)
     /// When the state was read, in microseconds since 1970-01-01T00:00:00Z.
     package var time: UInt64
 

@@ -12,6 +12,7 @@ final class SignInDialog {
     let panel: Panel
     let widgets: SignInWidgets
     private let kinds: [RemoteKind]
+    private let roots: FolderRoots
     /// Why the account needs new credentials; `nil` when signing in.
     private let reason: String?
     private(set) var rows: [FieldRow] = []
@@ -34,15 +35,16 @@ final class SignInDialog {
         window = interface.widget("dialog")
         widgets = SignInWidgets(interface)
         if case .state(let state) = panel.content {
-            kinds = RemoteKind.offered(by: state.features)
+            (kinds, roots) = (RemoteKind.offered(by: state.features), state.folderRoots)
             widgets.bringGroup.isVisible = state.accountPage.isSignedIn && account == nil
             widgets.encryptGroup.isVisible = state.features.contains("encryption") && account == nil
         } else {
-            kinds = RemoteKind.allCases
+            (kinds, roots) = (RemoteKind.allCases, FolderRoots(nil))
         }
         reason = account?.explanation
         form = account.map { SignInForm(renewing: $0.url) } ?? SignInForm(kinds.first ?? .folder)
         form.encrypts = widgets.encryptGroup.isVisible
+        form.values[.path] = form.values[.path] ?? roots.preset
         widgets.kind.isVisible = account == nil
         if account != nil { window.title = tr("New Password") }
         widgets.kind.offer(kinds.map(\.title))
@@ -91,12 +93,21 @@ final class SignInDialog {
             widgets.fields.add(row.problem)
             return row
         }
-        widgets.general.explanation = reason ?? form.kind.explanation
+        let isRefused = form.kind == .folder && roots.areNone
+        for widget in [widgets.fields, widgets.encryptGroup, widgets.check, widgets.signIn] as [Widget] {
+            widget.isSensitive = !isRefused
+        }
+        widgets.general.explanation = reason ?? explanation
         widgets.browserGroup.isVisible = form.kind == .nextcloud
         widgets.encrypt.isOn = form.encrypts
         widgets.showSteps([])
         show(nil)
         showWarning()
+    }
+
+    private var explanation: String {
+        let roots = form.kind == .folder ? roots.explanation : nil
+        return [form.kind.explanation, roots].compactMap(\.self).joined(separator: " ")
     }
 
     private func change(_ row: FieldRow) {

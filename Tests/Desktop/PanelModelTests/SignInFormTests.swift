@@ -208,6 +208,14 @@ struct SignInFormTests {
         #expect(error.field == .user && error.sentence == "Enter the user name.")
     }
 
+    @Test func `where folders may be is said as the administrator has set it`() {
+        #expect(FolderRoots(nil).explanation == nil && FolderRoots(["/"]).explanation == nil)
+        #expect(FolderRoots(["/"]).preset.isEmpty && !FolderRoots(["/"]).areNone)
+        #expect(FolderRoots([]).areNone && FolderRoots([]).explanation != nil)
+        #expect(FolderRoots(["/srv/a", "/srv/b"]).preset == "/srv/a")
+        #expect(FolderRoots(["/srv/a", "/srv/b"]).explanation?.contains("/srv/b") == true)
+    }
+
     @Test(arguments: [("sign in", true, "User and Password: in order"), ("a new step", false, "a new step: failed")])
     func `a step of a check is named with its outcome`(step: String, isPassed: Bool, title: String) {
         #expect(CheckStep(BackendStep(step: step, isPassed: isPassed, detail: "")).title == title)

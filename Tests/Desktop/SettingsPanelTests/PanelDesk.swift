@@ -22,13 +22,15 @@ final class PanelDesk {
     private let style: Style
 
     init(
-        _ name: String = "laptop", style: Style = .light, apps: [String] = [PanelDesk.notes, PanelDesk.prefs]
+        _ name: String = "laptop", style: Style = .light, apps: [String] = [PanelDesk.notes, PanelDesk.prefs],
+        configure: (inout Device.Options) -> Void = { _ in }
     ) async throws {
         self.style = style
         bus = try await .start()
         var options = Device.Options()
         options.name = name
         options.manifests = apps.map { ManifestText($0) }
+        configure(&options)
         device = try Device(on: bus, options)
         screen = try await .start(style)
         client = try BusClient(bus)
