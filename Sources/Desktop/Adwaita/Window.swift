@@ -21,6 +21,12 @@ package class Window: Widget {
     /// Whether the window has the keyboard focus.
     package var isActive: Bool { gtk_window_is_active(self.as(GtkWindow.self)) != 0 }
 
+    /// Whether the window is minimized, as far as the window system says so.
+    package var isMinimized: Bool {
+        guard let surface = gtk_native_get_surface(opaque) else { return false }
+        return gdk_toplevel_get_state(surface).rawValue & GDK_TOPLEVEL_STATE_MINIMIZED.rawValue != 0
+    }
+
     /// Calls a handler when the window gets or loses the keyboard focus.
     package func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
 

@@ -26,6 +26,7 @@ package final class Panel {
     private var timer: Timer?
     private var isLooking = false
     private var isOutdated = false
+    private var areAppsOutdated = true
 
     /// - Parameter bus: `system`, `session` or an address.
     package init(bus: String) {
@@ -35,31 +36,50 @@ package final class Panel {
         link.panel = self
     }
 
-    /// Whether the window can be seen. If so, it reads every half minute, because some properties send no signals.
+    /// What of the window can be seen.
+    package enum Seen { case nothing, account, apps }
+
+    /// Returns what can be seen. Every half minute this is read, because some properties send no signals; the apps only
+    /// if they can be seen, because each of them is a call.
+    package var seen: @MainActor () -> Seen = { .apps }
+
+    /// Whether the window is open.
     package var isVisible = false {
         didSet {
             guard isVisible != oldValue else { return }
-            timer = isVisible ? Timer(every: 30) { [weak self] in self?.look() } : nil
+            timer = isVisible ? Timer(every: 30) { [weak self] in self?.lookAgain() } : nil
             if isVisible { look() }
         }
     }
 
+    private func lookAgain() {
+        let seen = seen()
+        if seen != .nothing { look(atApps: seen == .apps) }
+    }
+
     /// Reads the service's state; once more afterwards if this is called meanwhile.
-    package func look() {
+    package func look(atApps isWhole: Bool = true) {
         isOutdated = true
+        areAppsOutdated = areAppsOutdated || isWhole
         if isLooking { return }
         isLooking = true
         MainThread.task { [weak self] in
             while let self, isOutdated {
                 isOutdated = false
+                let apps = areAppsOutdated ? nil : apps
+                areAppsOutdated = false
                 do {
-                    content = .state(try await service.state())
+                    content = .state(try await service.state(knowing: apps))
                 } catch {
                     content = .unavailable(ErrorSentence.text(error))
                 }
             }
             self?.isLooking = false
         }
+    }
+
+    private var apps: [AppUsage]? {
+        if case .state(let state) = content { state.apps } else { nil }
     }
 
     private final class Link: @unchecked Sendable {

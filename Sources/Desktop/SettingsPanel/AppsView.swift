@@ -10,6 +10,8 @@ final class AppsView {
     weak var owner: PanelWindow?
     private let group: PreferencesGroup
     private var rows: RowList<AppRow>?
+    /// What was shown last. Finding the apps' names reads a file for each.
+    private var shown: (apps: [AppUsage], page: AppsPage)?
 
     init(_ interface: Interface) {
         group = interface.widget("apps")
@@ -17,15 +19,22 @@ final class AppsView {
     }
 
     func show(_ state: PanelState) {
-        let page = AppsPage(state.apps) { identifier in
-            DesktopApplication(identifier + ".desktop").map { AppsPage.Application(name: $0.name, icon: $0.icon) }
-        }
+        let page = page(state.apps)
         group.explanation =
             page.rows.isEmpty
             ? tr("No app has settings to sync yet. They appear here once an app keeps some.")
             : tr("What is switched off stays on this device.")
         rows?.areSensitive = true
         rows?.show(page.rows)
+    }
+
+    private func page(_ apps: [AppUsage]) -> AppsPage {
+        if let shown, shown.apps == apps { return shown.page }
+        let page = AppsPage(apps) { identifier in
+            DesktopApplication(identifier + ".desktop").map { AppsPage.Application(name: $0.name, icon: $0.icon) }
+        }
+        shown = (apps, page)
+        return page
     }
 
     /// Shows why the apps can't be changed.
@@ -65,14 +74,16 @@ private final class AppRow: RowView {
     }
 
     func show(_ model: AppsPage.Row) {
+        isShowing = true
+        // Even if nothing has changed: what the user switched may have been refused.
+        sync.isOn = model.isSynchronized
+        isShowing = false
+        if model == self.model { return }
         self.model = model
         (row.title, row.subtitle, bar.share) = (model.title, model.subtitle, model.share)
         icon.icon = model.icon ?? "application-x-executable-symbolic"
         let isWarning = model.level != .usual
         if bar.isWarning != isWarning { bar.isWarning = isWarning }
         bar.isVisible = !model.isEmpty
-        isShowing = true
-        sync.isOn = model.isSynchronized
-        isShowing = false
     }
 }

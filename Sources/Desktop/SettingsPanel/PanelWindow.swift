@@ -29,6 +29,7 @@ final class PanelWindow {
         devicesView.owner = self
         appsView.owner = self
         panel.onChange = { [unowned self] in show() }
+        panel.seen = { [unowned self] in window.isMinimized ? .nothing : window.page == "apps" ? .apps : .account }
         window.onActiveChange { [unowned self] in if window.isActive { panel.look() } }
         window.onClose { [unowned self] in
             panel.isVisible = false

@@ -108,6 +108,19 @@ struct PanelServiceTests {
         #expect(error.map { ErrorSentence.text($0) } == "The account doesn't have this device any more.")
     }
 
+    @Test func `what nobody sees is not read again`() async throws {
+        let (device, panel) = try await start()
+        panel.look()
+        _ = try await state(panel, "no settings") { $0.apps.map(\.keys) == [0] }
+        try await BusClient(device.bus).store(Self.notes).set("theme", .string("dark"))
+        let former = try await state(panel, "read") { _ in true }.time
+        panel.look(atApps: false)
+        let state = try await state(panel, "read without the apps") { $0.time > former }
+        #expect(state.apps.map(\.keys) == [0])
+        panel.look()
+        _ = try await self.state(panel, "read with the apps") { $0.apps.map(\.keys) == [1] }
+    }
+
     @Test func `an encrypted account lets another device in by its words alone`() async throws {
         let ((device, panel), (second, other)) = (try await start(), try await start())
         defer { withExtendedLifetime(second) {} }
