@@ -16,10 +16,10 @@ package struct AccountPage: Equatable, Sendable {
             case .signIn: tr("_Sign In…")
             case .syncNow: tr("Sync _Now")
             case .tryNow: tr("_Try Now")
-            case .newPassword: tr("New _Password…")
+            case .newPassword: tr("_New Password…")
             case .resume: tr("_Resume")
-            case .resolve: tr("_What Now…")
-            case .enterWords: tr("Enter _Words…")
+            case .resolve: tr("What _Now…")
+            case .enterWords: tr("E_nter Words…")
             }
         }
     }

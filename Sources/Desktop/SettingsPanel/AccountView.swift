@@ -179,7 +179,7 @@ final class AccountView {
         guard attempt == nil else { return }
         self.move = move
         encryption.show(problem: nil)
-        wait(tr("_Don't Wait")) {
+        wait(tr("Don't Wa_it")) {
             try await $0.move(move, passingOverUnread: passesOver)
         } onEnd: { [weak self] error in
             guard let error else {
@@ -215,7 +215,7 @@ final class AccountView {
                 "The account is gone from its place, or another one is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now."
             ),
             [
-                ("remote", tr("Use What Is _There"), .plain), ("local", tr("Use _This Device's"), .plain),
+                ("remote", tr("Use _What Is There"), .plain), ("local", tr("Use _This Device's"), .plain),
             ]
         ) { [weak self] side in
             if side == "cancel" { return }
@@ -247,7 +247,7 @@ final class AccountView {
                 "Nobody has confirmed the words of this encrypted account. Without them, and without a device that is signed in, nobody can read the account any more. Show the words and write them down first."
             ),
             [
-                ("forget", tr("Sign Out _Without Them"), .destructive),
+                ("forget", tr("Sign _Out Without Them"), .destructive),
                 ("show", tr("Show Recovery _Words…"), .suggested),
             ]
         ) { [weak self] answer in

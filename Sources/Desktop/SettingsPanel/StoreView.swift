@@ -141,7 +141,7 @@ private final class ValueRow: RowView {
         for widget in earlier { row.remove(widget) }
         earlier = page.rows.map { entry in
             let line = ActionRow(title: entry.title, subtitle: entry.subtitle)
-            let restore = Button(tr("_Restore"))
+            let restore = Button(tr("Re_store"))
             restore.onPress { [weak owner] in owner?.restore(entry.value, as: key) }
             line.addSuffix(restore)
             return line

@@ -10,15 +10,21 @@ public enum Translations {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)")
     }
 
+    /// The languages besides English.
+    public static let languages = ["de"]
+
     /// The German texts by the English ones, without the underscores of mnemonics.
-    static let german: [String: String] = {
-        let file = URL(filePath: #filePath).appending(path: "../../../../po/de.po").standardizedFileURL
+    static let german = Dictionary(
+        texts(in: "de").map { ($0.key.replacing("_", with: ""), $0.value.replacing("_", with: "")) }
+    ) { first, _ in first }
+
+    /// Returns a language's texts by the English ones.
+    public static func texts(in language: String) -> [String: String] {
+        let file = URL(filePath: #filePath).appending(path: "../../../../po/\(language).po").standardizedFileURL
         guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [:] }
-        let pairs = text.matches(of: /msgid "(.+)"\nmsgstr "(.+)"/).map { match in
-            (String(match.1).replacing("_", with: ""), String(match.2).replacing("_", with: ""))
-        }
+        let pairs = text.matches(of: /msgid "(.+)"\nmsgstr "(.+)"/).map { (String($0.1), String($0.2)) }
         return Dictionary(pairs) { first, _ in first }
-    }()
+    }
 
     /// An error in the catalogs.
     public struct Flaw: Error, CustomStringConvertible {
