@@ -45,9 +45,12 @@ final class SignInDialog {
         form = account.map { SignInForm(renewing: $0.url) } ?? SignInForm(kinds.first ?? .folder)
         form.encrypts = widgets.encryptGroup.isVisible
         form.values[.path] = form.values[.path] ?? roots.preset
-        widgets.kind.isVisible = account == nil
-        if account != nil { window.title = tr("New Password") }
         widgets.kind.offer(kinds.map(\.title))
+        if account != nil {
+            window.title = tr("New Password")
+            widgets.kind.selection = kinds.firstIndex(of: form.kind)
+            widgets.isKindFixed = true
+        }
         connect()
         showKind()
         window.attach(to: parent)

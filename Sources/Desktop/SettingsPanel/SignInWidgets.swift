@@ -48,6 +48,9 @@ final class SignInWidgets {
         spinner = interface.widget("spinner")
     }
 
+    /// Whether the kind is shown and can't be chosen.
+    var isKindFixed = false { didSet { kind.isSensitive = !isKindFixed } }
+
     /// Whether something is under way. If so, only Cancel takes input.
     var isBusy = false {
         didSet {
@@ -57,6 +60,7 @@ final class SignInWidgets {
             for widget in [signIn, kind, browser, fields, encryptGroup, bring, check] as [Widget] {
                 widget.isSensitive = !isBusy
             }
+            if isKindFixed { kind.isSensitive = false }
         }
     }
 
