@@ -4,9 +4,10 @@ internal import CSystemd
 
 /// An event that the ``EventLoop`` waits for. Releasing the last reference cancels it, as ``cancel()`` does.
 ///
-/// Not Sendable: only code on ``BusActor`` may hold and release it.
+/// That may be on any thread. The event is cancelled on the loop's thread.
 ///
 /// The corresponding C type is ``sd_event_source``.
+@BusActor
 public final class EventSource {
     /// The action: gets the file's name if a directory is watched, and what a descriptor is ready for.
     typealias Action = @BusActor (_ name: String?, _ readiness: Readiness) -> Void
@@ -20,7 +21,7 @@ public final class EventSource {
         self.isOneShot = isOneShot
     }
 
-    deinit {
+    isolated deinit {
         cancel()
     }
 
@@ -43,7 +44,9 @@ public final class EventSource {
     func own() { sd_event_source_set_io_fd_own(source, 1) }
 
     /// Calls the action of the source that `userdata` points to, for the C callbacks.
-    static func fire(_ userdata: UnsafeMutableRawPointer?, name: String? = nil, readiness: UInt32 = 0) -> Int32 {
+    nonisolated static func fire(_ userdata: UnsafeMutableRawPointer?, name: String? = nil, readiness: UInt32 = 0)
+        -> Int32
+    {
         BusActor.assumeIsolated(lending: (userdata, name, readiness)) { userdata, name, readiness in
             guard let userdata else { return }
             let source = Unmanaged<EventSource>.fromOpaque(userdata).takeUnretainedValue()
@@ -52,7 +55,6 @@ public final class EventSource {
         return 0
     }
 
-    @BusActor
     private func fire(_ name: String?, _ readiness: Readiness) {
         let action = action
         // Cancel first: the action may hold this source, and the cycle is no longer needed.

@@ -4,9 +4,10 @@ internal import CSystemd
 
 /// A registration on a ``BusConnection``, which ends when the last reference is released.
 ///
-/// Not Sendable: it is held and released by code of ``BusActor`` only.
+/// That may be on any thread, such as that of a test's end. The registration ends on the loop's thread.
 ///
 /// The corresponding C type is ``sd_bus_slot``.
+@BusActor
 public final class Slot {
     private let slot: OpaquePointer
     /// The target of the callbacks' userdata.
@@ -17,7 +18,7 @@ public final class Slot {
         self.target = target
     }
 
-    deinit {
+    isolated deinit {
         sd_bus_slot_unref(slot)
     }
 }

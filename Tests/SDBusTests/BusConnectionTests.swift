@@ -194,6 +194,29 @@ struct BusConnectionTests {
         return server
     }
 
+    @Test func `a registration may be released on any thread, while calls come in`() async throws {
+        for _ in 0..<200 {
+            let (server, client) = try BusConnection.pair()
+            var slot: Slot? = try server.register(thingInterface, at: "/thing", Thing())
+            Task.detached { [slot] in
+                try? await Task.sleep(for: .microseconds(Int.random(in: 0..<500)))
+                withExtendedLifetime(slot) {}
+            }
+            slot = nil
+            let refusal = "org.example.Refused"
+            var error: String? = refusal
+            while error == refusal {
+                error = await errorName {
+                    try await client.invoke(nil, "/thing", "org.example.Thing", "Refuse") {
+                        try $0.append(refusal)
+                        try $0.append("")
+                    }
+                }
+            }
+            #expect(error == standard + "UnknownObject")
+        }
+    }
+
     // MARK: On a bus
 
     @Test func `a bus that is killed is told of`() async throws {
