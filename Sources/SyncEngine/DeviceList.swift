@@ -88,6 +88,14 @@ package final class DeviceList {
         onOwnChange?()
     }
 
+    /// Takes over this device's name from the list. A crash may have come between the list's change and the writing of
+    /// the name that the service saves.
+    package func readOwnName() throws {
+        let store = try database.store(HiddenStore.devices)
+        // Until this account's devices have arrived, the store shows those of the previous account.
+        if !store.hasPreviousValues { noteEntries(in: store) }
+    }
+
     // MARK: The list
 
     /// Returns the devices on the list, except this one.
@@ -146,7 +154,6 @@ package final class DeviceList {
 
     private func entries() throws(EngineError) -> [AccountDevice] {
         let store = try database.store(HiddenStore.devices)
-        // Until this account's devices have arrived, the store shows those of the previous account.
         if store.hasPreviousValues { return [] }
         return store.values.map { AccountDevice($0.key.string, $0.value) }
     }

@@ -66,7 +66,9 @@ struct DeviceTests {
             try await laptop.syncNow()
             try await lists(phone, ["Ada's phone (this)", "laptop"])
             #expect(try await phone.text("DeviceName") == "Ada's phone")
-            try await devices.phone.restart()
+            devices.phone.kill()
+            try forgetName(of: devices.phone)
+            try await devices.phone.start()
             #expect(try await phone.text("DeviceName") == "Ada's phone")
             try await phone.rename(device: identifier, to: "Mine")
             #expect(try await phone.text("DeviceName") == "Mine")
@@ -76,6 +78,21 @@ struct DeviceTests {
             let long = String(repeating: "a", count: 256)
             #expect(await errorName { try await laptop.rename(device: identifier, to: long) } == "InvalidArgs")
         }
+    }
+
+    /// Gives the account's file back the name that it had before the account told of another, as if the service had died
+    /// before it was written.
+    private func forgetName(of device: Device) throws {
+        let file = URL(filePath: "\(device.stateDirectory)/u\(geteuid())/account.plist")
+        var account = try #require(
+            PropertyListSerialization.propertyList(from: try Data(contentsOf: file), format: nil) as? [String: Any])
+        account["deviceName"] = "phone"
+        // Writing in place keeps the owner.
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 0)
+        try handle.write(
+            contentsOf: try PropertyListSerialization.data(fromPropertyList: account, format: .binary, options: 0))
+        try handle.close()
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))

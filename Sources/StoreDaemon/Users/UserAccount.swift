@@ -89,6 +89,7 @@ final class UserAccount {
             if former != file.account, !isAdoptingKey {
                 _ = try database.enter(account: file.account, bringingValues: false)
             }
+            try sync.devices.readOwnName()
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
             try daemon.configuration.check(protection)
