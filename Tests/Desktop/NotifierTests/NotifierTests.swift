@@ -108,6 +108,8 @@ struct NotifierTests {
         let notifier = try desk.start()
         try await desk.shows(1)
         let file = desk.device.directory.path + "/notifier-state/ubiquitous-store/notified"
+        // The notifier writes it once the desktop has answered.
+        try await eventually("the cause is noted") { FileManager.default.fileExists(atPath: file) }
         let cause = try String(contentsOfFile: file, encoding: .utf8).drop { $0 != " " }
         try "\(Int(time(nil)) - 90_000)\(cause)".write(toFile: file, atomically: true, encoding: .utf8)
         try await eventually("it is told again") {

@@ -58,6 +58,8 @@ extension PanelWindowTests {
                 if desk.window?.exit != nil { try await desk.open() }
             }
             if !isRunning { try await desk.device.start() }
+            // After two deaths during its sync an account waits for ten minutes, unless it is told to sync.
+            try? await desk.client.account.syncNow()
             // The page updates even behind open dialogs.
             do {
                 try await desk.screen.waits(until: "the panel shows the account") { sight in
