@@ -24,11 +24,12 @@ struct SeedOptions: ParsableArguments {
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
-        var (writes, excused) = (0, [Excuse: Int]())
+        var (writes, excused, reads) = (0, [Excuse: Int](), 0)
         for seed in first..<(first + seeds) where !moving || simulation.movesToKeys(seed: seed) {
             let outcome = simulation.run(seed: seed)
             writes += outcome.writes
             excused.merge(outcome.excused, uniquingKeysWith: +)
+            reads += outcome.excusedReads
             if again > 0, seed % again == 0, simulation.run(seed: seed) != outcome {
                 print("seed \(seed): another trace when it was run again")
                 throw ExitCode.failure
@@ -47,6 +48,7 @@ struct SeedOptions: ParsableArguments {
         let reasons = Excuse.allCases.compactMap { excuse in excused[excuse].map { "\(excuse.rawValue) \($0)" } }
         let list = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
         print("\(writes) writes acknowledged, \(excused.values.reduce(0, +)) of them excused\(list)")
+        if reads > 0 { print("\(reads) times an older value shown again, excused") }
         if broken > 0 { throw ExitCode.failure }
     }
 

@@ -56,7 +56,11 @@ struct Ledger {
     var names = Names()
     /// Whether writes may have got other origins, because two devices have shared one, or may believe so.
     var hasSharedOrigins = false
+    /// How often a device showed an older value again, because the dot of the newer one names two writes.
+    var excusedReads = 0
     private var dots: [Place: [Dot: Int64]] = [:]
+    /// The dots that name two writes, because a device was copied while it ran.
+    private var sharedDots: [Place: Set<Dot>] = [:]
     private var cells: [Int64: Cell] = [:]
     /// Values that were written without an account, and copied with their device. Both devices may sign in anywhere.
     private var copied: Set<Int64> = []
@@ -70,12 +74,16 @@ struct Ledger {
     mutating func add(_ write: Write, to cell: Cell, isFork: Bool) -> String? {
         writes[cell, default: []].append(write)
         if !write.isRemoval { cells[write.number] = cell }
-        if isFork { return nil }
         let place = Place(place: cell.place, store: cell.store)
-        if let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) {
-            return "I9: the writes \(other) and \(write.number) have one dot"
-        }
+        guard let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) else { return nil }
+        if !isFork { return "I9: the writes \(other) and \(write.number) have one dot" }
+        sharedDots[place, default: []].insert(write.dot)
         return nil
+    }
+
+    /// Whether the dot of a write names another one, too.
+    func sharesDot(_ write: Write, in cell: Cell) -> Bool {
+        sharedDots[Place(place: cell.place, store: cell.store)]?.contains(write.dot) ?? false
     }
 
     /// Moves a device's provisional writes into an account, where they get other dots.

@@ -43,6 +43,8 @@ final class Process: @unchecked Sendable {
                 world.ledger
             } report: {
                 world.report("device \(number), \($0)")
+            } excuse: {
+                world.ledger.excusedReads += 1
             }
         }
         let remoteDevice = RemoteDevice(identifier: "device\(device.number)", name: "Device \(device.number)")

@@ -25,6 +25,8 @@ public struct Outcome: Equatable, Sendable {
     public let writes: Int
     /// How many of these may be gone for reasons that no rule can prevent.
     public let excused: [Excuse: Int]
+    /// How often an older value was shown again for such a reason.
+    public let excusedReads: Int
 }
 
 /// The rules that can be switched off, in builds with the trait `RuleSwitches`.
@@ -61,7 +63,7 @@ public struct Simulation: Sendable {
         if form == .keys {
             let trace = Trace(log)
             let violation = KeyWorld(seed: seed, trace: trace).run()
-            return Outcome(violation: violation, trace: trace.hash, writes: 0, excused: [:])
+            return Outcome(violation: violation, trace: trace.hash, writes: 0, excused: [:], excusedReads: 0)
         }
         var plan = plan(of: seed)
         if let kept { plan.keep(kept) }
@@ -75,7 +77,9 @@ public struct Simulation: Sendable {
     private static func run<Device>(_ world: World<Device>, _ trace: Trace) -> Outcome {
         let violation = world.run()
         let (writes, excused) = world.ledger.counts
-        return Outcome(violation: violation, trace: trace.hash, writes: writes, excused: excused)
+        return Outcome(
+            violation: violation, trace: trace.hash, writes: writes, excused: excused,
+            excusedReads: world.ledger.excusedReads)
     }
 
     /// The number of steps in a seed's plan. In the form ``Form/keys``, 0.

@@ -12,6 +12,7 @@ final class Subscriber {
     private let account: () -> String
     private let ledger: () -> Ledger
     private let report: (String) -> Void
+    private let excuse: () -> Void
     private var shown: [Key: Value]
     private var generation: UInt64
     private var standing: Standing
@@ -30,10 +31,12 @@ final class Subscriber {
     ///   - account: the identifier of the device's account.
     ///   - ledger: all writes until now.
     ///   - report: called with a sentence for each broken rule.
+    ///   - excuse: called when a key goes back to an older value for a reason that no rule can prevent.
     init(
         _ store: Store, account: @escaping () -> String, ledger: @escaping () -> Ledger,
-        report: @escaping (String) -> Void
+        report: @escaping (String) -> Void, excuse: @escaping () -> Void = {}
     ) {
+        self.excuse = excuse
         (self.store, self.account, self.ledger) = (store, account, ledger)
         self.report = { report("\(store.identifier): \($0)") }
         shown = store.values
@@ -112,9 +115,10 @@ final class Subscriber {
         else { return }
         // A dot alone may be a clone's as well, but a write that was seen has a lesser stamp.
         let isSeen = former.known.contains(later.dot) && later.stamp < former.stamp
-        if !former.isProvisional, !later.isProvisional, isSeen, former.dot != later.dot {
-            report("I6: \(key) went back from \(old) to \(new)")
-        }
+        guard !former.isProvisional, !later.isProvisional, isSeen, former.dot != later.dot else { return }
+        // Whoever joins another state that covers the dot takes its write for one that was replaced.
+        if ledger.sharesDot(former, in: cell) { return excuse() }
+        report("I6: \(key) went back from \(old) to \(new)")
     }
 
     /// Checks that nothing was left untold.
