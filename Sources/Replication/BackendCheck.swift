@@ -6,13 +6,16 @@ public struct BackendCheck: Equatable, Sendable {
     public let step: String
     /// Whether the step succeeded.
     public let isPassed: Bool
+    /// Whether something is probably wrong although the step succeeded, such as a clock that is days off.
+    public let isDoubtful: Bool
     /// What was found, or the reason of the failure, as a sentence for users; may be empty.
     public let detail: String
 
     /// Makes a step from its parts.
-    public init(step: String, isPassed: Bool, detail: String = "") {
+    public init(step: String, isPassed: Bool, isDoubtful: Bool = false, detail: String = "") {
         self.step = step
         self.isPassed = isPassed
+        self.isDoubtful = isDoubtful
         self.detail = detail
     }
 }

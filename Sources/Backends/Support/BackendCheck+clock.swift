@@ -17,7 +17,8 @@ extension BackendCheck {
                 detail += " If this device's is wrong, its values win over later ones of other devices, or lose."
             }
         }
-        return BackendCheck(step: "clock", isPassed: true, detail: detail)
+        // No mistaken time zone explains more than a day.
+        return BackendCheck(step: "clock", isPassed: true, isDoubtful: abs(offset) > 86_400, detail: detail)
     }
 
     /// Returns a duration in the largest unit of which there are at least two.

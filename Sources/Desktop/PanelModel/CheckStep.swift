@@ -13,8 +13,8 @@ package struct CheckStep: Equatable, Sendable {
 
     package init(_ step: BackendStep) {
         let name = Self.name(step.step)
-        title = step.isPassed ? tr("%1: in order", name) : tr("%1: failed", name)
-        (details, isPassed) = (step.detail.shown, step.isPassed)
+        title = step.isRight ? tr("%1: in order", name) : tr("%1: failed", name)
+        (details, isPassed) = (step.detail.shown, step.isRight)
     }
 
     /// Returns the name of a step for users; the service's own name if the step is of years to come.

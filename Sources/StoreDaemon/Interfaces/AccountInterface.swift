@@ -83,6 +83,7 @@ extension UserAccount {
                     try reply.appendDictionary {
                         try reply.append(entry: "step", text: check.step)
                         try reply.append(entry: "ok", .boolean(check.isPassed))
+                        if check.isDoubtful { try reply.append(entry: "doubtful", .boolean(true)) }
                         try reply.append(entry: "detail", text: check.detail)
                     }
                 }

@@ -60,6 +60,10 @@ package struct BackendStep: Sendable, Equatable {
     package let step: String
     /// Whether it succeeded.
     package let isPassed: Bool
+    /// Whether something is probably wrong although it succeeded.
+    package var isDoubtful = false
+    /// Whether nothing is wrong.
+    package var isRight: Bool { isPassed && !isDoubtful }
     /// What was found, as a sentence for users.
     package let detail: String
 }

@@ -53,7 +53,9 @@ package struct AccountObject: ServiceObject {
             try options.write(url, to: $0)
         } decode: {
             try $0.readDictionaries().map {
-                BackendStep(step: $0.string("step"), isPassed: $0.boolean("ok"), detail: $0.string("detail"))
+                BackendStep(
+                    step: $0.string("step"), isPassed: $0.boolean("ok"), isDoubtful: $0.boolean("doubtful"),
+                    detail: $0.string("detail"))
             }
         }
     }

@@ -113,11 +113,10 @@ struct DoctorCommand: ServiceCommand {
             let steps = try await Progress.showing("Trying \(url)") {
                 try await account.check(url, request, timeout: Self.patience)
             }
-            let wrong = steps.filter { !$0.isPassed }
-            for step in wrong { found(Finding(step.step, step.detail, isPassed: false), &findings) }
+            let wrong = steps.filter { !$0.isRight }
             // A wrong clock doesn't stop sync, but makes the wrong values win.
-            for step in steps where step.isPassed && step.step == "clock" && !step.detail.isEmpty {
-                found(Finding(step.step, step.detail), &findings)
+            for step in steps where !step.isRight || step.step == "clock" && !step.detail.isEmpty {
+                found(Finding(step, isNamed: false), &findings)
             }
             if wrong.isEmpty { found(Finding("remote", "\(url) passes all \(steps.count) steps"), &findings) }
         } catch let error as UbiquitousStoreError where error.code == .timedOut {
@@ -199,6 +198,20 @@ private struct Finding: Sendable {
 
     init(_ step: String, _ detail: String, isPassed: Bool = true) {
         (self.step, self.detail, self.isPassed, isTried) = (step, detail, isPassed, true)
+    }
+
+    /// Makes the finding for a step of testing a remote.
+    /// - Parameter isNamed: whether the user has named the remote; otherwise it is the account's.
+    init(_ step: BackendStep, isNamed: Bool) {
+        let advice: String? =
+            if step.step == "clock", step.isDoubtful {
+                "\"timedatectl\" shows this device's time, and what sets it."
+            } else if step.detail.contains("an authority of its own") {
+                isNamed
+                    ? "Name the file of its certificate with --ca-file, here and for signing in."
+                    : "\"ubiquitousctl account renew --ca-file FILE\" takes its certificate."
+            } else { nil }
+        self.init(step.step, step.detail + (advice.map { "\n\($0)" } ?? ""), isPassed: step.isRight)
     }
 
     /// Makes the finding for a check that was not done, with the reason.
