@@ -3,6 +3,7 @@
 internal import Files
 internal import Foundation
 internal import Glibc
+internal import Replication
 
 /// The account that a user is signed in to, with its credentials: a file that only the service reads.
 ///
@@ -61,10 +62,17 @@ struct AccountFile: Codable, Equatable {
     static func exists(in directory: String) -> Bool { access(path(in: directory), F_OK) == 0 }
 
     /// Reads the file; `nil` if there is none.
-    static func read(in directory: String) throws -> AccountFile? {
+    static func read(in directory: String) throws(RemoteError) -> AccountFile? {
         guard exists(in: directory) else { return nil }
-        let data = try Data(contentsOf: URL(filePath: path(in: directory)))
-        return try PropertyListDecoder().decode(AccountFile.self, from: data)
+        do {
+            let data = try Data(contentsOf: URL(filePath: path(in: directory)))
+            return try PropertyListDecoder().decode(AccountFile.self, from: data)
+        } catch {
+            throw RemoteError(
+                .damaged,
+                "The account can't be read, because its file \(path(in: directory)) is damaged. Sign in again at the "
+                    + "same address; the values on this device are kept.")
+        }
     }
 
     /// Replaces the file atomically, and syncs it to the disk.
