@@ -95,8 +95,12 @@ package final class Daemon {
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
+        for problem in configuration.folderRootProblems { logger.error("\(problem)") }
         armIdleTimer()
     }
+
+    /// What an administrator has provided and the service can't use, in sentences.
+    var warnings: [String] { configuration.folderRootProblems + managed.problems + manifests.problems }
 
     private static func afterAWhile(_ action: @Sendable () -> Void) async {
         var timer: EventSource?

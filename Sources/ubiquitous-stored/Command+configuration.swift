@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
+internal import Files
 internal import Glibc
 internal import Logging
 internal import Replication
@@ -23,6 +24,10 @@ extension Command {
             version: Release.version, backendSchemes: Backends.schemes, makeBackend: Backends.make,
             checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
+        if effectiveMode == .system {
+            let mounts = Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20)
+            configuration.folderRootProblems = MountTable(mounts ?? "").problems(ofFolderRoots: settings.folderRoots)
+        }
         if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }
         return configuration
     }

@@ -88,7 +88,7 @@ extension Failure {
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [
         .serviceUnavailable: """
         See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
-        with --bus; "ubiquitousctl doctor" tells what is there.
+        with --bus.
         """,
         .timedOut: "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).",
         .notEntitled: "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.",

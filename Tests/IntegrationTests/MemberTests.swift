@@ -174,8 +174,8 @@ struct MemberTests {
             #expect(properties["Features"] == .array(["encryption", "etcd", "etcds", "folder", "webdav", "webdavs"]))
             guard case .string(let version) = properties["Version"] else { throw BusError.failed("no version") }
             #expect(version.string.split(separator: ".").count == 3)
-            #expect(properties["SettingsErrors"] == .array([]))
-            #expect(properties.count == 4)
+            #expect(properties["SettingsErrors"] == .array([]) && properties["Warnings"] == .array([]))
+            #expect(properties.count == 5)
         }
     }
 

@@ -10,6 +10,22 @@ import Testing
 @testable import StoreDaemon
 
 struct SettingsTests {
+    @Test func `a folder root that the unit's sandbox mounts read-only is named, with the drop-in`() {
+        let mounts = MountTable(
+            """
+            22 1 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw
+            30 22 8:1 /srv/a /srv/a rw,relatime - ext4 /dev/sda1 rw
+            31 22 8:2 / /srv/with\\040space rw - ext4 /dev/sdb1 rw
+            32 31 8:2 / /srv/with\\040space ro - ext4 /dev/sdb1 rw
+            """)
+        #expect(mounts.problems(ofFolderRoots: ["/srv/a", "/srv/a/b"]).isEmpty)
+        for path in ["/srv", "/srv/ab", "/srv/with space"] {
+            let problem = mounts.problems(ofFolderRoots: [path]).first
+            #expect(problem?.hasPrefix("FolderRoot=\(path) may only be read") == true, "\(path)")
+            #expect(problem?.contains("folder-root.conf") == true)
+        }
+    }
+
     @Test func `a file that says nothing leaves everything as it is`() throws {
         #expect(try Settings(file: "") == Settings())
         #expect(try Settings(file: "# a comment\n\n; another\n[Service]\n[User]\n") == Settings())

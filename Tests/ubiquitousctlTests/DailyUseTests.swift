@@ -376,6 +376,29 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `the doctor names the files that the service refuses, and what they need`() async throws {
+        try await Terminal.with { terminal in
+            #expect(try await terminal.ctl("doctor").code == 0)
+            let device = terminal.device
+            try device.install(ManifestText("org.example.Third").xml, as: "third.plist", mode: 0o666)
+            let managed = device.managedDirectory + "/10.plist"
+            try Data("no property list".utf8).write(to: URL(filePath: managed))
+            var result = try await terminal.ctl("doctor")
+            try await eventually("the service has read both") {
+                result = try await terminal.ctl("doctor")
+                return result.output.components(separatedBy: "WRONG  files: ").count == 3
+            }
+            #expect(result.code == 3)
+            let manifest = device.manifestDirectory + "/third.plist"
+            #expect(result.output.contains("The manifest \(manifest) is refused: others may write to it."), "\(result)")
+            #expect(result.output.contains("The managed settings in \(managed) are refused, and"), "\(result)")
+            #expect(result.output.contains("A file needs the mode 644"), "\(result)")
+            chmod(manifest, 0o644)
+            unlink(managed)
+            try await eventually("all is well") { try await terminal.ctl("doctor").code == 0 }
+        }
+    }
+
     @Test func `the doctor waits 20 s for a remote that nobody has named, and says how to wait longer`() async throws {
         let folder = MemoryFolder()
         let server = try ScriptedServer { folder.answer(to: $0) }

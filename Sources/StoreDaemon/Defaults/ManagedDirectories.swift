@@ -23,6 +23,8 @@ final class ManagedDirectories {
 
     /// The settings in force.
     private(set) var settings = ManagedSettings()
+    /// Which files and directories are refused or can't be read, in sentences.
+    private(set) var problems: [String] = []
     /// Called with the former settings when the settings in force have changed.
     var onChange: ((_ former: ManagedSettings) -> Void)?
 
@@ -35,10 +37,12 @@ final class ManagedDirectories {
     /// Reads all directories again.
     func read() {
         directories?.watch()
+        problems = []
         var files: [(path: String, file: ManagedFile)] = []
         for path in InstalledManifests.files(in: paths, unreadable: namesKept).sorted(by: Self.isBefore) {
             if let file = read(path) { files.append((path, file)) }
         }
+        for problem in problems { logger.error("\(problem)") }
         valid = Dictionary(files.map { ($0.path, $0.file) }, uniquingKeysWith: { $1 })
         let next = ManagedSettings(files)
         if next == settings { return }
@@ -50,10 +54,10 @@ final class ManagedDirectories {
 
     /// Returns the names of the valid files in a directory that can't be read any more.
     private func namesKept(in directory: String, _ reason: SystemError) -> [String] {
-        logger.error(
+        problems.append(
             """
             The managed settings in \(directory) can't be read, so what is there doesn't apply, except what was read \
-            before: \(reason)
+            before: \(reason).
             """)
         return valid.keys.filter { $0.hasPrefix(directory + "/") }.map { String(Self.name($0)) }
     }
@@ -85,7 +89,7 @@ final class ManagedDirectories {
         } catch {
             let former = valid[path]
             let rest = former == nil ? "it is left out" : "it stays in force as it was"
-            logger.error("The managed settings in \(path) are refused, and \(rest): \(error)")
+            problems.append("The managed settings in \(path) are refused, and \(rest): \(error).")
             return former
         }
     }

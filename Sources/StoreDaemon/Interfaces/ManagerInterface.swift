@@ -244,6 +244,9 @@ extension Daemon {
                 .property("SettingsErrors", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
                     try message.append(strings: daemon.configuration.settingsErrors)
                 },
+                .property("Warnings", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
+                    try message.append(strings: daemon.warnings)
+                },
                 .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(daemon.configuration.limits)
                 },

@@ -16,6 +16,8 @@ final class ManifestDirectories {
 
     /// The manifests in force for all users.
     private(set) var manifests = ManifestSet()
+    /// Which files and directories are refused or can't be read, in sentences.
+    private(set) var problems: [String] = []
     /// Called after the directories were read, because the manifests may have changed.
     var onChange: (() -> Void)?
 
@@ -30,8 +32,9 @@ final class ManifestDirectories {
         directories?.watch()
         stamps = paths.map(FileStamp.init)
         var found: [(source: String, manifest: Manifest)] = []
+        problems = []
         let files = InstalledManifests.files(in: paths) { directory, reason in
-            logger.warning("The manifests in \(directory) can't be read: \(reason)")
+            problems.append("The manifests in \(directory) can't be read: \(reason).")
             return []
         }
         for path in files {
@@ -40,11 +43,12 @@ final class ManifestDirectories {
                 if bytes.isEmpty { continue }
                 found.append((path, try Manifest(propertyList: bytes)))
             } catch {
-                logger.warning("The manifest \(path) is refused: \(error)")
+                problems.append("The manifest \(path) is refused: \(error).")
             }
         }
         let resolved = ManifestSet.resolve(found)
-        for problem in resolved.problems { logger.warning("Manifests are refused: \(problem)") }
+        problems += resolved.problems.map { "Manifests are refused: \($0)." }
+        for problem in problems { logger.warning("\(problem)") }
         manifests = resolved.set
         onChange?()
     }

@@ -110,7 +110,8 @@ package struct ManagerObject: ServiceObject {
         let properties = try await allProperties()
         return ServiceDescription(
             version: properties.string("Version"), features: properties.strings("Features"),
-            limits: Limits(properties["Limits"]), settingsErrors: properties.strings("SettingsErrors"))
+            limits: Limits(properties["Limits"]), settingsErrors: properties.strings("SettingsErrors"),
+            warnings: properties.strings("Warnings"))
     }
 }
 
@@ -160,4 +161,6 @@ package struct ServiceDescription: Sendable, Equatable {
     package let limits: Limits
     /// The errors in the service's settings, as sentences.
     package let settingsErrors: [String]
+    /// What an administrator has provided and the service can't use, as sentences.
+    package let warnings: [String]
 }

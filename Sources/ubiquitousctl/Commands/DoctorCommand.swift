@@ -73,6 +73,11 @@ struct DoctorCommand: ServiceCommand {
         let description = try await connection.manager.properties()
         found(Finding("service", "version \(description.version)"), &findings)
         for error in description.settingsErrors { found(Finding("settings", error, isPassed: false), &findings) }
+        for (index, warning) in description.warnings.enumerated() {
+            let isLastFile = index == description.warnings.count - 1 && !warning.hasPrefix("FolderRoot=")
+            let advice = isLastFile ? "\n\(Self.adviceOnFiles)" : ""
+            found(Finding("files", warning + advice, isPassed: false), &findings)
+        }
         found(Finding("identity", try await identity(connection)), &findings)
         let account = connection.account(ofUser: try service.uid())
         guard let state = try await state(of: account) else {
@@ -81,7 +86,7 @@ struct DoctorCommand: ServiceCommand {
         found(
             Finding(
                 "account",
-                state.state + (state.lastError.map { ": \(Failure($0))" } ?? "")
+                state.state + (state.lastError.map { ": \(words($0))" } ?? "")
                     + (state.isPausedByUser ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
                 isPassed: state.lastError == nil),
             &findings)
@@ -91,7 +96,19 @@ struct DoctorCommand: ServiceCommand {
         let steps = try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)
         }
-        for step in steps { found(Finding(step.step, step.detail, isPassed: step.isPassed), &findings) }
+        for step in steps { found(Finding(step, isNamed: true), &findings) }
+    }
+
+    /// What to do about files that are not in force.
+    private static let adviceOnFiles = """
+        A file needs the mode 644, its directory 755, and root as their owner. "ubiquitousctl manifest check FILE" and \
+        "ubiquitousctl defaults managed check FILE" find mistakes in files. What is mended counts at once.
+        """
+
+    /// Returns the account's error in words. If the remote can't be reached, the advice would be to run this command.
+    private func words(_ error: UbiquitousStoreError) -> String {
+        let failure = Failure(error)
+        return error.code == .backendUnavailable ? failure.message : failure.description
     }
 
     /// Tests the account's remote, unless the service itself doesn't use it now.

@@ -214,11 +214,11 @@ extension Catalogue {
             "Siehe „systemctl status ubiquitous-store“ und „journalctl -u ubiquitous-store“.",
         """
         See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
-        with --bus; "ubiquitousctl doctor" tells what is there.
+        with --bus.
         """:
             """
         Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
-        Sie mit --bus einen anderen Bus an; „ubiquitousctl doctor“ zeigt, was erreichbar ist.
+        Sie mit --bus einen anderen Bus an.
         """,
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
