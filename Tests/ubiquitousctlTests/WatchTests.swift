@@ -7,6 +7,14 @@ import Testing
 import UbiquitousStoreTesting
 
 @Suite struct WatchTests {
+    @Test(arguments: ["watch", "defaults watch org.example.Editor"])
+    func `it ends when nobody reads what it prints`(command: String) async throws {
+        try await Terminal.with { terminal in
+            let result = try await terminal.line("{ timeout 60 ubiquitousctl \(command); echo $? >&2; } | true")
+            #expect(result.error == "141", "\(result)")
+        }
+    }
+
     @Test func `a change is printed as it happens, and the service's restart is survived`() async throws {
         try await Terminal.with { terminal in
             let watch = try terminal.start("watch", "--initial", "theme", "size")

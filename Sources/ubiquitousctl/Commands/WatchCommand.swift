@@ -137,8 +137,9 @@ private final class Watch {
 }
 
 extension ServiceConnection {
-    /// Returns when the bus has disconnected.
+    /// Returns when the bus has disconnected. The program ends before if nobody reads its output any more.
     func untilTheBusEnds() async {
+        let reader = Output.endWithReader()
         await withCheckedContinuation { continuation in
             var waiting: CheckedContinuation<Void, Never>? = continuation
             onDisconnect {
@@ -146,6 +147,7 @@ extension ServiceConnection {
                 waiting = nil
             }
         }
+        withExtendedLifetime(reader) {}
     }
 }
 

@@ -4,6 +4,7 @@ internal import Glibc
 internal import PlainText
 internal import PropertyList
 internal import PropertyListFiles
+internal import SDBus
 internal import Synchronization
 
 /// The program's output: results go to standard output, everything else to standard error.
@@ -53,6 +54,17 @@ enum Output {
     /// Prints a remark that isn't an error.
     static func remark(_ sentence: Sentence) {
         write("ubiquitousctl: \(printable(sentence.text))\n", to: STDERR_FILENO)
+    }
+
+    /// Ends the program, as writing would, once the reader of standard output has closed the pipe.
+    /// - Returns: what has to be held meanwhile; `nil` if standard output is no pipe.
+    @BusActor
+    static func endWithReader() -> EventSource? {
+        var status = stat()
+        guard fstat(STDOUT_FILENO, &status) == 0, [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT) else {
+            return nil
+        }
+        return EventLoop.shared.onReady(STDOUT_FILENO, for: []) { _ in Interruption.end(SIGPIPE) }
     }
 
     /// Returns the outcome after everything was printed: a failure if some of it could not be written.
