@@ -2,6 +2,17 @@
 
 package import PropertyList
 
+extension Unicode.Scalar {
+    /// Whether a terminal would not show the character, but obey it: a control character, a line separator, or one that
+    /// reverses what follows.
+    package var isHidden: Bool {
+        switch value {
+        case 0..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
 /// Writes JSON that ``JSONReader`` reads as the same value.
 package struct JSONWriter {
     private var text = ""
@@ -77,8 +88,7 @@ package struct JSONWriter {
             case "\"", "\\": text += "\\\(scalar)"
             case "\n": text += "\\n"
             case "\t": text += "\\t"
-            // U+007F to U+009F also control terminals.
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
+            case _ where scalar.isHidden:
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: text.unicodeScalars.append(scalar)

@@ -84,6 +84,22 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `called as defaults it writes what a terminal would obey as macOS does, and pipes get it as it is`()
+        async throws
+    {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            let (program, text) = (terminal.file("defaults"), "a\u{202E}b")
+            try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: Terminal.program)
+            let line = ["env", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)", program]
+            for value in [["word", text], ["list", "-array", text]] {
+                #expect(try await run(line + ["write", editor] + value).code == 0)
+            }
+            #expect(try await run(line + ["read", editor, "word"]).output == text)
+            #expect(try await run(line + ["read", editor, "list"]).output.contains(#""a\U202eb""#))
+            try await PseudoTerminal(line + ["read", editor, "word"]).shows(#"a\U202eb"#)
+        }
+    }
+
     @Test func `called as defaults it speaks as macOS's`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             try FileManager.default.createSymbolicLink(

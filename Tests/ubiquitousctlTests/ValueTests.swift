@@ -25,6 +25,16 @@ import UbiquitousStoreTesting
         #expect(try ValueText.value(ValueText.word(value)) == value)
     }
 
+    @Test func `what a terminal would obey and not show is written as an escape, in keys and values`() throws {
+        for text in ["a\u{202E}b", "\u{2066}", "\u{2028}"] {
+            let word = ValueText.word(.string(Text(text)))
+            #expect(word.unicodeScalars.allSatisfy { $0.value < 0x7F } && word == ValueText.word(key: Text(text)))
+            #expect(try ValueText.value(word) == .string(Text(text)))
+        }
+        // Marks belong to ordinary text in Hebrew and Arabic.
+        #expect(ValueText.word(.string("\u{5D0}\u{200F}")) == "\u{5D0}\u{200F}")
+    }
+
     @Test func `what get prints, set reads back as the same value and type`() async throws {
         try await Terminal.with { terminal in
             let store = try await terminal.store()

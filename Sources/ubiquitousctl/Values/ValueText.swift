@@ -64,7 +64,7 @@ enum ValueText {
         let scalars = string.unicodeScalars
         guard let first = scalars.first, let last = scalars.last, first != "-",
             !first.properties.isWhitespace, !last.properties.isWhitespace,
-            scalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }),
+            !scalars.contains(where: \.isHidden),
             let value = try? value(string)
         else { return false }
         return value == .string(Text(string))

@@ -4,6 +4,7 @@
 //
 //     { size = 14; names = (a, "b c"); data = <0a0b>; }
 
+internal import Glibc
 internal import PropertyList
 internal import PropertyListFiles
 
@@ -34,8 +35,20 @@ enum OldStyleText {
         }
     }
 
-    /// Returns a word; without quotes if it is the whole value.
-    private static func word(_ text: String, _ indent: Int) -> String { indent == 0 ? text : quoted(text) }
+    /// Returns a word; without quotes if it is the whole value, and then as it is unless a terminal would obey it.
+    private static func word(_ text: String, _ indent: Int) -> String {
+        indent > 0 ? quoted(text) : isatty(STDOUT_FILENO) == 1 ? shown(text) : text
+    }
+
+    /// Returns a text with hidden characters as macOS writes them: `\\U202e`.
+    private static func shown(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
+        return text.unicodeScalars.reduce(into: "") { shown, scalar in
+            guard scalar.isHidden, scalar != "\n", scalar != "\t" else { return shown.unicodeScalars.append(scalar) }
+            let digits = String(scalar.value, radix: 16)
+            shown += "\\U" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
+    }
 
     /// Returns a date such as `2026-11-21 09:30:00 +0000`.
     private static func date(_ seconds: Double) -> String {
@@ -56,7 +69,7 @@ enum OldStyleText {
             }
         if isPlain { return text }
         let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
-        return "\"\(escaped)\""
+        return "\"\(shown(escaped))\""
     }
 
     // MARK: Reading
