@@ -128,7 +128,7 @@ struct Program: ParsableCommand {
         let code = exitCode(for: error)
         let message = fullMessage(for: error)
         if code.isSuccess {
-            if !message.isEmpty { Output.print(message) }
+            if !message.isEmpty { Output.print(HelpCompletion.added(to: message)) }
             Glibc.exit(Output.finish().rawValue)
         }
         if let failure = error as? Failure {

@@ -101,6 +101,10 @@ import UbiquitousStoreTesting
             // The result of the command shows how each Tab completed the word before it.
             person.type("ubiquitousctl ge\t --sto\torg.example.No\tth\t\n")
             try await person.shows("as night")
+            if shell.testDescription == "bash" {
+                person.type("ubiquitousctl help synchr\t\n")
+                try await person.shows("USAGE: ubiquitousctl synchronize")
+            }
             person.type("ubiquitousctl get -s org.example.No\ta\t\n")
             try await person.shows("with a colon")
             person.type("ubiquitousctl defaults expl\torg.example.Ed\tfo\t\n")
