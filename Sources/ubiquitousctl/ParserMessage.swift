@@ -57,6 +57,9 @@ enum ParserMessage {
         if let (_, command) = line.wholeMatch(of: #/  See '(.*)' for more information\./#)?.output {
             return localized("  See '\(command)' for more information.")
         }
+        if let (_, help) = line.wholeMatch(of: /Help:  (.*)/)?.output {
+            return localized("Help:  \(help)")
+        }
         if let (_, usage) = line.wholeMatch(of: /Usage: (.*)/)?.output {
             return localized("Usage: \(usage)")
         }

@@ -85,6 +85,8 @@ import UbiquitousStoreTesting
                 expect(result, 2, "Fehler: ", german, "\nAufruf: ubiquitousctl", "Mehr dazu: „ubiquitousctl")
                 expect(try await terminal.ctl(arguments: words), 2, "Error: ", english, "\nUsage: ubiquitousctl")
             }
+            let german = try await terminal.ctl("get", variables: ["LC_ALL=de_DE.UTF-8"])
+            expect(german, 2, "\nHilfe:  <key>")
         }
     }
 

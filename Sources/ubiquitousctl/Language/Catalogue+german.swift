@@ -126,6 +126,7 @@ extension Catalogue {
         Geben Sie die richtigen Zugangsdaten an; wenn dieses Gerät schon angemeldet ist, mit „ubiquitousctl account \
         renew“.
         """,
+        "Help:  {1}": "Hilfe:  {1}",
         "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
             """
         Installieren Sie die Datei so, dass sie root gehört und nur root in sie schreiben darf (install -m 644): \
