@@ -89,9 +89,12 @@ package struct Manifest: Equatable, Sendable {
         return dictionary
     }
 
+    /// What a valid identifier is, as a part of a sentence.
+    private static let nameRule = "1 to 255 of the characters A-Z a-z 0-9 . _ -, and neither \".\" nor \"..\""
+
     /// Whether a string is a valid identifier, after expansion.
     package static func isName(_ name: String) -> Bool {
-        (1...255).contains(name.utf8.count)
+        (1...255).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy {
                 switch $0 {
                 case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -111,7 +114,7 @@ package struct Manifest: Equatable, Sendable {
         guard isName(expanded) else {
             throw Refusal(
                 key: Name.identifier,
-                reason: "\"\(expanded)\" has to be 1 to 255 of the characters A-Z a-z 0-9 . _ -")
+                reason: "\"\(expanded)\" has to be \(nameRule)")
         }
         return expanded
     }

@@ -23,6 +23,7 @@ switch words.first {
 case "read": say(words.dropFirst().map { UserDefaults.standard.string(forKey: $0) ?? "none" }.joined(separator: " "))
 case "write": UserDefaults.standard.set(words[2], forKey: words[1])
 case "write-many": for index in 0..<200 { UserDefaults.standard.set(index, forKey: "key \(index)") }
+case "add-suites": for name in words.dropFirst() { UserDefaults.standard.addSuite(named: name) }
 case "synchronize":
     UserDefaults.standard.set(words[2], forKey: words[1])
     let isDone = UserDefaults.standard.synchronize()

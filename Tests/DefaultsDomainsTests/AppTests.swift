@@ -17,6 +17,15 @@ struct AppTests {
         }
     }
 
+    @Test func `a suite of a name that no domain can have is refused, and said once`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            _ = try await desk.run("add-suites", "..", "..", "a/b")
+            let lines = desk.error.split(separator: "\n")
+            #expect(
+                lines.count == 2 && lines[0].hasPrefix("UserDefaults: \"..\" is not searched: a domain's name is 1"))
+        }
+    }
+
     @Test func `what a program sets is there when it has ended, without synchronize`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0), "\(desk.error)")

@@ -31,6 +31,21 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a name that no store and no domain can have is refused with what a name may be`() async throws {
+        try await Terminal.with { terminal in
+            for name in [".", "..", "a/b"] {
+                expect(
+                    try await terminal.ctl2(["set", "a", "1"], store: name), 3, "\"\(name)\" can't name a store",
+                    "1 to 255 of the characters A-Z a-z 0-9 . _ -, and isn't . or ..")
+            }
+            for name in [".", ".."] {
+                expect(
+                    try await terminal.ctl("defaults", "write", name, "a", "1"), 2, "\"\(name)\" is no domain",
+                    "1 to 255 bytes of UTF-8 without slashes and control characters, and neither \".\" nor \"..\"")
+            }
+        }
+    }
+
     @Test func `no store at all is an error of usage that says how to name one`() async throws {
         try await Terminal.with { terminal in
             expect(try await terminal.ctl2(["get", "key"], store: ""), 2, "No store is named", "--store")

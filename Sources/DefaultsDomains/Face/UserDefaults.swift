@@ -6,6 +6,7 @@
 public import Foundation
 internal import Glibc
 internal import ManagedDefaults
+internal import PlainText
 internal import PropertyList
 internal import Synchronization
 internal import UbiquitousStore
@@ -212,10 +213,18 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Suites
 
+    /// The names that ``addSuite(named:)`` has refused and logged.
+    private static let refusedSuites = Mutex<Set<String>>([])
+
     /// Also searches another domain, after the object's own and the suites added before. This object never writes to
     /// it.
     open func addSuite(named suiteName: String) {
-        guard DomainName.problem(suiteName) == nil, Text(suiteName) != box.own, suiteName != Self.globalDomain else {
+        if let problem = DomainName.problem(suiteName) {
+            let isFirst = Self.refusedSuites.withLock { $0.insert(suiteName).inserted }
+            if isFirst { logDefaults("\"\(suiteName.cleaned(atMost: 100))\" is not searched: \(problem).") }
+            return
+        }
+        guard Text(suiteName) != box.own, suiteName != Self.globalDomain else {
             return
         }
         let suites = box.list.withLock { $0.suites }

@@ -86,6 +86,8 @@ extension Catalogue {
         Ein Passwort in der Adresse kann jeder Benutzer sehen. Ändern Sie dieses Passwort, und verwenden Sie künftig \
         --login und --password-file.
         """,
+        "A store's name has 1 to 255 of the characters A-Z a-z 0-9 . _ -, and isn't . or ..":
+            "Der Name eines Speichers besteht aus 1 bis 255 der Zeichen A-Z a-z 0-9 . _ - und ist nicht . oder ..",
         "A value is missing after {1}.": "Nach {1} fehlt ein Wert.",
         "A value is missing.": "Ein Wert fehlt.",
         "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
@@ -390,6 +392,7 @@ extension Catalogue {
         "{1} can't be put in place: {2}.": "{1} lässt sich nicht an seinen Platz bringen: {2}.",
         "{1} can't be read: {2}.": "{1} lässt sich nicht lesen: {2}.",
         "{1} can't be unpacked.": "{1} lässt sich nicht entpacken.",
+        "{1} can't name a store.": "{1} kann kein Name eines Speichers sein.",
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import ArgumentParser
 internal import SDBus
 internal import UbiquitousStore
@@ -53,7 +54,14 @@ struct StoreOptions: ParsableArguments {
 
     @BusActor
     private func identifier(_ connection: ServiceConnection) async throws -> String {
-        if let store = store ?? Variable.identifier.value { return store }
+        if let store = store ?? Variable.identifier.value {
+            guard Manifest.isName(store) else {
+                throw Failure(
+                    .refused, "\(Output.quoted(store)) can't name a store.",
+                    advice: "A store's name has 1 to 255 of the characters A-Z a-z 0-9 . _ -, and isn't . or ..")
+            }
+            return store
+        }
         do {
             return try await connection.manager.openStore("").identifier
         } catch let error as UbiquitousStoreError
