@@ -354,6 +354,17 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `a volatile domain that is set to what it is posts nothing`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let postings = Postings(UserDefaults.didChangeNotification, defaults)
+            for name in ["mine", UserDefaults.argumentDomain] {
+                for value in [1, 1, 2] { defaults.setVolatileDomain(["a": value], forName: name) }
+            }
+            #expect(postings.count == 4)
+        }
+    }
+
     @Test func `a domain too many is refused for good, and told`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let others = try await BusClient(desk.bus)

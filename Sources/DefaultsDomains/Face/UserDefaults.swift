@@ -256,8 +256,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         if let layer = Self.volatileLayer(domainName) {
             if box.process.setVolatile(layer, values) { postDidChange() }
         } else {
-            volatile.withLock { $0[domainName] = values }
-            postDidChange()
+            let former = volatile.withLock { $0.updateValue(values, forKey: domainName) }
+            if former != values { postDidChange() }
         }
     }
 
