@@ -17,6 +17,16 @@ struct AppTests {
         }
     }
 
+    @Test func `where settings can't be kept, the reason is said`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let place = desk.device.directory.path + "/file"
+            try Data().write(to: URL(filePath: place))
+            _ = try await desk.run("write", "name", "Ada", variables: ["XDG_STATE_HOME": place])
+            let reason = "can't be kept in \(place)/ubiquitous-store/outbox: Not a directory."
+            #expect(desk.error.contains(reason), "\(desk.error)")
+        }
+    }
+
     @Test func `a suite of a name that no domain can have is refused, and said once`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             _ = try await desk.run("add-suites", "..", "..", "a/b")

@@ -70,6 +70,13 @@ struct OutboxFileTests {
         }
     }
 
+    @Test func `what keeps an outbox from being read is a clause`() {
+        let bytes: [UInt8] = Array("no property list".utf8)
+        let error = #expect(throws: Outbox.Failure.self) { try Outbox(bytes, domain: "d") }
+        #expect(error.map { "\($0)" }?.contains("unreadable(") == false)
+        #expect("\(Outbox.Failure.version(2))" == "it is of version 2")
+    }
+
     @Test func `what is no file is no outbox`() throws {
         try withDirectory { directory in
             let file = OutboxFile(domain: "d", directory: directory)

@@ -58,32 +58,40 @@ package struct OutboxFile: Sendable {
     /// Returns the outbox; `nil` if there is none. An unreadable file is renamed, for the user to examine.
     package func read() -> Outbox? {
         // If nothing can be written, there is no lock, and the file doesn't change.
-        withLock { merged(settingAside: true) } ?? merged(settingAside: false)
+        do throws(SystemError) { return try withLock { merged(settingAside: true) } } catch {
+            return merged(settingAside: false)
+        }
     }
 
     /// Adds writes.
     /// - Returns: whether the writes are on disk.
     @discardableResult
     package func add(_ writes: [Outbox.Write]) -> Bool {
-        withLock {
-            for path in paths {
-                var outbox: Outbox
-                switch load(path, settingAside: true) {
-                case .otherVersion: continue
-                case .none: outbox = Outbox(domain: domain)
-                case .outbox(let present): outbox = present
-                }
-                outbox.add(writes)
-                return replace(path, by: outbox)
+        do throws(SystemError) {
+            return try withLock { addLocked(writes) }
+        } catch {
+            return complain("Settings of \(domain) can't be kept in \(directory): \(error).")
+        }
+    }
+
+    private func addLocked(_ writes: [Outbox.Write]) -> Bool {
+        for path in paths {
+            var outbox: Outbox
+            switch load(path, settingAside: true) {
+            case .otherVersion: continue
+            case .none: outbox = Outbox(domain: domain)
+            case .outbox(let present): outbox = present
             }
-            return false
-        } ?? complain("Settings of \(domain) can't be kept in \(directory): \(SystemError()).")
+            outbox.add(writes)
+            return replace(path, by: outbox)
+        }
+        return false
     }
 
     /// Removes writes that the service has taken. Writes that were added meanwhile stay.
     package func remove(_ taken: [Outbox.Write]) {
         let taken = Dictionary(grouping: taken, by: \.target)
-        _ = withLock {
+        try? withLock {
             for path in paths {
                 guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
                 var remaining = Outbox(domain: domain)
@@ -168,20 +176,25 @@ package struct OutboxFile: Sendable {
         return false
     }
 
-    private func withLock<T>(_ body: () -> T) -> T? {
-        guard makeDirectory() else { return nil }
-        let lock = open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard lock >= 0 else { return nil }
+    private func withLock<T>(_ body: () -> T) throws(SystemError) -> T {
+        try makeDirectory()
+        let lock = try Files.check { open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(lock) }
-        guard (try? Files.check { flock(lock, LOCK_EX) }) != nil else { return nil }
+        _ = try Files.check { flock(lock, LOCK_EX) }
         return body()
     }
 
-    /// Makes the directory; returns false if it is another user's, because nothing may be put there.
-    private func makeDirectory() -> Bool {
-        try? FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        return isOwn(directory, S_IFDIR)
+    /// Makes the directory, and those above it.
+    /// - Throws: why there is none; also if it is another user's, because nothing may be put there.
+    private func makeDirectory() throws(SystemError) {
+        if isOwn(directory, S_IFDIR) { return }
+        var path = ""
+        var failure = SystemError(EPERM)
+        for part in directory.split(separator: "/") {
+            path += "/" + part
+            if mkdir(path, 0o700) != 0, errno != EEXIST { failure = SystemError() }
+        }
+        guard isOwn(directory, S_IFDIR) else { throw failure }
     }
 
     private func isOwn(_ path: String, _ type: mode_t) -> Bool {

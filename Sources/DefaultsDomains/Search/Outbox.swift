@@ -58,13 +58,22 @@ package struct Outbox: Equatable, Sendable {
     }
 
     /// Why a file can't be read.
-    package enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable, CustomStringConvertible {
         /// The file is incomplete, or no outbox.
         case unreadable(String)
         /// Another version of this library wrote it.
         case version(Int64)
         /// The outbox is another domain's.
         case otherDomain
+
+        /// The reason, as a part of a sentence.
+        package var description: String {
+            switch self {
+            case .unreadable(let reason): reason
+            case .version(let version): "it is of version \(version)"
+            case .otherDomain: "it is another domain's"
+            }
+        }
     }
 
     /// Adds writes. A later one of the same key and layer replaces an earlier one.
