@@ -36,6 +36,20 @@ struct AppTests {
         }
     }
 
+    @Test func `many settings that are refused for one reason share a line`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let others = try await BusClient(desk.bus)
+            for number in 0..<1024 { try await others.domain("other \(number)").set("a", .integer(1)) }
+            #expect(try await desk.run("write-many").exit == .code(0))
+            var lines = desk.error.split(separator: "\n")
+            // What wasn't refused in time was kept in the outbox, which the next process delivers.
+            _ = try await desk.run("read", "name")
+            lines += desk.error.split(separator: "\n")
+            #expect((1...2).contains(lines.count), "\(lines)")
+            for line in lines { #expect(line.contains(" more keys ") && line.contains("1024 domains")) }
+        }
+    }
+
     @Test func `what a program sets is there when it has ended, without synchronize`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0), "\(desk.error)")

@@ -41,6 +41,37 @@ struct LayerCopyTests {
         #expect(taken == ["a"] && copy.visible == ["b": .integer(2)] && copy.isSettled)
     }
 
+    @Test func `one key too many of thousands costs a few calls`() {
+        var copy = LayerCopy()
+        _ = copy.loaded(1, isComplete: true, [:])
+        copy.write(Changes(uniqueKeysWithValues: (0...16_384).map { (Text("\($0)"), .integer(1)) }), ticket: 1)
+        var (calls, taken, room, generation) = (0, 0, 16_384, UInt64(1))
+        while let call = copy.nextCall() {
+            calls += 1
+            if call.changes.count > room {
+                taken += copy.refused()?.changes.count ?? 0
+            } else {
+                room -= call.changes.count
+                generation += 1
+                _ = copy.acknowledged(generation)
+            }
+        }
+        #expect(taken == 1 && calls < 40 && copy.visible.count == 16_384 && copy.isSettled, "\(calls) calls")
+    }
+
+    @Test func `what is refused for a reason that holds for all is taken back without trying each`() {
+        var copy = LayerCopy()
+        _ = copy.loaded(1, isComplete: true, [:])
+        copy.write(Changes(uniqueKeysWithValues: (0..<1000).map { (Text("\($0)"), .integer(1)) }), ticket: 1)
+        var (calls, tickets, taken) = (0, [Ticket](), 0)
+        while copy.nextCall() != nil {
+            calls += 1
+            guard let write = copy.refused(isForAll: true) else { continue }
+            (tickets, taken) = (tickets + write.tickets, taken + write.changes.count)
+        }
+        #expect(calls < 15 && taken == 1000 && tickets == [1] && copy.visible.isEmpty && copy.isSettled)
+    }
+
     @Test func `what goes as a whole is taken back as a whole`() {
         var copy = LayerCopy()
         _ = copy.loaded(1, isComplete: true, ["c": .integer(0)])

@@ -275,6 +275,10 @@ final class DefaultsLink {
 }
 
 extension UbiquitousStoreError {
+    /// Whether a write of one key is refused for a reason that holds for any other key too, such as that the user may
+    /// have no more domains.
+    var isRefusalOfAll: Bool { [.accessDenied, .limitsExceeded, .unknownObject].contains(code) }
+
     /// Whether the service refuses a write for good.
     var isRefusal: Bool {
         switch code {

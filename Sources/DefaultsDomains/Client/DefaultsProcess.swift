@@ -122,6 +122,7 @@ final class DefaultsProcess: Sendable {
         state.withLock { state in
             for layer in state.layers.keys { state.layers[layer]?.lost() }
         }
+        logRefusals()
         preload(gates.lost())
         gates.openAll()
     }
@@ -211,9 +212,9 @@ final class DefaultsProcess: Sendable {
 
     func acknowledged(_ layer: SearchList.Layer, _ generation: UInt64) {
         change(reason: DefaultsChange.otherProcess) { state, update in
-            let before = state.layers[layer]?.pending ?? [:]
+            let keys = state.layers[layer]?.keysSent ?? []
             let tickets = state.layers[layer]?.acknowledged(generation) ?? []
-            update.layer(layer, before.keys, state)
+            update.layer(layer, keys, state)
             update.finish(tickets, nil, &state)
         }
         if let domain = layer.place?.domain { emptyOutbox(domain) }
@@ -241,15 +242,46 @@ final class DefaultsProcess: Sendable {
     func pendingWrites(of domain: Text) -> [Outbox.Write] { state.withLock { $0.pendingWrites(of: domain) } }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
+        let isForAll = (error as? UbiquitousStoreError)?.isRefusalOfAll == true
+        let reason = "\(error)"
+        logRefusals { of, refusals in of == layer && refusals.reason != reason }
         change(reason: DefaultsChange.refused, error: error) { state, update in
-            guard let write = state.layers[layer]?.refused() else { return }
-            logDefaults(write.changes.keys, "was taken back, since the service refuses it: \(error)")
+            guard let write = state.layers[layer]?.refused(isForAll: isForAll) else { return }
+            state.refusals[layer, default: Refusals(reason)].add(write.changes.keys)
             update.layer(layer, write.changes.keys, state)
             update.finish(write.tickets, error, &state)
         }
+        logRefusalsSoon(of: layer)
         if let domain = layer.place?.domain { emptyOutbox(domain) }
         guard (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
         Self.queue.async { UserDefaults.postSizeLimitExceeded() }
+    }
+
+    /// Logs the refusals so far.
+    func logRefusals(_ isWanted: (SearchList.Layer, Refusals) -> Bool = { _, _ in true }) {
+        let wanted = state.withLock { state in
+            let wanted = state.refusals.filter { isWanted($0.key, $0.value) }
+            for layer in wanted.keys { state.refusals[layer] = nil }
+            return wanted.values
+        }
+        for refusals in wanted { refusals.log() }
+    }
+
+    /// Logs the refusals of a layer, together, when a moment has passed and its writes are answered.
+    private func logRefusalsSoon(of layer: SearchList.Layer) {
+        let isFirst = state.withLock { state in
+            guard let isAwaited = state.refusals[layer]?.isAwaited else { return false }
+            state.refusals[layer]?.isAwaited = true
+            return !isAwaited
+        }
+        if isFirst { logRefusalsLater(of: layer) }
+    }
+
+    private func logRefusalsLater(of layer: SearchList.Layer) {
+        Self.queue.asyncAfter(deadline: .now() + 0.5) { [self] in
+            let isUnderWay = state.withLock { $0.refusals[layer] != nil && $0.layers[layer]?.isSettled == false }
+            if isUnderWay { logRefusalsLater(of: layer) } else { logRefusals { of, _ in of == layer } }
+        }
     }
 
     func loaded(_ layer: SearchList.Layer, _ snapshot: Snapshot) {

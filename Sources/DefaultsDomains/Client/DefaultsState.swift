@@ -14,6 +14,8 @@ struct DefaultsState {
     var registration: [Text: Value]
     var boxes = SearchBoxes()
     var waiters = Waiters()
+    /// The writes that were taken back and not logged yet.
+    var refusals: [SearchList.Layer: Refusals] = [:]
     /// The app's own domain, if keys of it may roam.
     var roaming: [Text: Roaming] = [:]
     /// Whether this process has asked once whether the user is signed in.
@@ -55,6 +57,22 @@ struct DefaultsState {
             layers[.init(of: domain, isHost: isHost)]?.keptInOutbox(keys)
         }
         return writes
+    }
+}
+
+/// The writes of a layer that the service has refused for one reason. Many may be refused in a row, so they share a line.
+struct Refusals {
+    private(set) var keys: Set<Text> = []
+    let reason: String
+    /// Whether they will be logged in a moment.
+    var isAwaited = false
+
+    init(_ reason: String) { self.reason = reason }
+
+    mutating func add(_ more: some Sequence<Text>) { keys.formUnion(more) }
+
+    func log() {
+        logDefaults(keys, "\(keys.count == 1 ? "was" : "were") taken back, since the service refuses it: \(reason)")
     }
 }
 

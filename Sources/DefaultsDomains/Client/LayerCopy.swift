@@ -9,7 +9,8 @@
 //
 // Settings have no order among each other, so queued writes are one dictionary, in which the last write of a key
 // counts. Only a write that must be made as a whole (setPersistentDomain) stays separate. A refused call is sent again
-// in parts, until only writes remain that are refused by themselves; these are taken back.
+// in halves, until only writes remain that are refused by themselves; these are taken back. One key of many costs a few
+// calls so, and not one for each key.
 //
 // A write is late if it could not be sent before the service went, because another program may have written the key
 // since. It is sent with the generation that was known when the service went, and the service keeps what changed after
@@ -61,7 +62,7 @@ package struct LayerCopy {
     private var sent: [Write] = []
     private var queue: [Write] = []
     private var isUp = false
-    /// How many writes are still to be sent one by one, after they were refused together.
+    /// How many writes at the head of the queue are to be sent one by one, because they were refused together.
     private var singles = 0
     /// If ``sent`` are late writes: the generation of their answer. A snapshot of it tells which of them won.
     private var verifying: UInt64?
@@ -176,19 +177,32 @@ package struct LayerCopy {
     }
 
     /// Notes that the service refuses what was sent, for good.
+    ///
+    /// - Parameter isForAll: whether the reason holds for each other write too, so that none has to be tried.
     /// - Returns: the write that is taken back; `nil` if it is sent again in parts.
-    package mutating func refused() -> Write? {
+    package mutating func refused(isForAll: Bool = false) -> Write? {
         let writes = sent
         sent = []
-        guard writes.count == 1, let write = writes.first, write.isWhole || write.changes.count == 1 else {
-            let parts = writes.count > 1 ? writes : writes.flatMap(\.parts)
+        guard writes.count == 1, var write = writes.first, write.isWhole || write.changes.count == 1 else {
+            let parts = writes.count > 1 ? writes : writes.flatMap(\.halves)
             queue = parts + queue
-            singles = parts.count
+            singles += parts.count
             return nil
+        }
+        if isForAll {
+            for other in queue.prefix(singles) {
+                write.changes.merge(other.changes) { $1 }
+                write.tickets += other.tickets
+            }
+            queue.removeFirst(singles)
+            singles = 0
         }
         uncover(write.changes.keys)
         return write
     }
+
+    /// The keys of the writes that were sent and not answered.
+    package var keysSent: [Text] { sent.flatMap(\.changes.keys) }
 
     /// Notes that the service, or the connection to it, is gone.
     package mutating func lost() {
@@ -269,11 +283,16 @@ package struct LayerCopy {
 }
 
 extension LayerCopy.Write {
-    /// The write, split by key.
-    fileprivate var parts: [Self] {
-        var parts = changes.map { Self(changes: [$0: $1], since: since) }
-        if !parts.isEmpty { parts[parts.count - 1].tickets = tickets }
-        return parts
+    /// The write in two parts. The callers wait for the second one.
+    fileprivate var halves: [Self] {
+        let entries = Array(changes)
+        let middle = entries.count / 2
+        return [
+            Self(changes: Changes(uniqueKeysWithValues: entries[..<middle].map { ($0.key, $0.value) }), since: since),
+            Self(
+                changes: Changes(uniqueKeysWithValues: entries[middle...].map { ($0.key, $0.value) }), tickets: tickets,
+                since: since),
+        ]
     }
 }
 

@@ -45,14 +45,27 @@ struct OutboxDelivery {
     }
 
     private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
-        do {
-            try await connection.deliver(writes, to: target)
-        } catch let error as UbiquitousStoreError where error.isRefusal {
-            // Sent one by one, only those fail that the service refuses by themselves. It will never take them.
-            if let only = writes.first, writes.count == 1 {
-                return logDefaults([only.key], "of \(target.name) was not stored and is lost: \(error)")
+        var rest = [writes[...]]
+        var lost: [Text] = []
+        var reason: UbiquitousStoreError?
+        while let part = rest.popLast() {
+            do {
+                try await connection.deliver(Array(part), to: target)
+            } catch let error as UbiquitousStoreError where error.isRefusal {
+                // In halves, only those fail in the end that the service refuses by themselves. It will never take them.
+                let middle = (part.startIndex + part.endIndex) / 2
+                if part.count > 1 {
+                    rest += [part[middle...], part[..<middle]]
+                    continue
+                }
+                reason = reason ?? error
+                lost += part.map(\.key)
+                if error.isRefusalOfAll { lost += rest.flatMap { $0.map(\.key) } }
+                if error.isRefusalOfAll { rest = [] }
             }
-            for write in writes { try await deliver([write], to: target) }
         }
+        guard let reason else { return }
+        let verb = lost.count == 1 ? "was not stored and is" : "were not stored and are"
+        logDefaults(lost, "of \(target.name) \(verb) lost: \(reason)")
     }
 }

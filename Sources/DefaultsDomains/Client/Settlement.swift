@@ -21,6 +21,7 @@ struct Settlement {
     func settle() -> Bool {
         // A forked child has copies of the parent's locks, which nobody may ever unlock, and none of its threads.
         guard OwnProcess.isThis else { return false }
+        defer { process.logRefusals() }
         guard !process.gates.isAbsent, EventLoop.shared.isIsolatingCurrentContext() != true else {
             return fillOutboxes()
         }
