@@ -233,8 +233,12 @@ let package = Package(
             name: "DefaultsDomainsTests",
             dependencies: [
                 "DefaultsDomains", "UbiquitousStore", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus",
-                "SeededRandom", "PropertyList", "defaults-app",
+                "SeededRandom", "PropertyList", "IsolatedApp", "defaults-app",
             ]),
+        // A module in which everything is the main actor's by default, as in Xcode's template.
+        .target(
+            name: "IsolatedApp", dependencies: ["UbiquitousDefaults", "UbiquitousStore"], path: "Tests/IsolatedApp",
+            swiftSettings: [.defaultIsolation(MainActor.self)]),
         // A program as it is written for Apple's systems, but for one line, in the language mode of its time.
         .executableTarget(
             name: "defaults-app", dependencies: ["UbiquitousDefaults", "UbiquitousStore"], path: "Tests/DefaultsApp",
@@ -400,6 +404,7 @@ let features: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
-for target in package.targets where target.type != .system && !["sample-app", "defaults-app"].contains(target.name) {
+for target in package.targets
+where target.type != .system && !["sample-app", "defaults-app", "IsolatedApp"].contains(target.name) {
     target.swiftSettings = features + (target.swiftSettings ?? [])
 }

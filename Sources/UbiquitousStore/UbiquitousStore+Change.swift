@@ -70,7 +70,7 @@ extension UbiquitousStore.Change {
 
 extension UbiquitousStore {
     /// An earlier value of a key, from ``UbiquitousStore/history(of:)``.
-    public struct FormerValue<Value: Codable & Sendable>: Sendable {
+    public struct FormerValue<Value: Codable> {
         /// The value.
         public let value: Value
         /// When it was replaced or removed, by this device's clock.
@@ -90,3 +90,5 @@ extension UbiquitousStore {
         }
     }
 }
+
+extension UbiquitousStore.FormerValue: Sendable where Value: Sendable {}

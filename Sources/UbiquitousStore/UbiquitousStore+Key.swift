@@ -17,7 +17,7 @@ extension UbiquitousStore {
     /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored with their own types, so
     /// that programs in any language can read them. Other `Codable` values become dictionaries and arrays, as by
     /// `PropertyListEncoder`.
-    public struct Key<Value: Codable & Sendable>: Sendable, Hashable {
+    public struct Key<Value: Codable>: Sendable, Hashable {
         /// The key's name: 1 to 128 UTF-16 code units, without U+0000.
         public let name: String
 

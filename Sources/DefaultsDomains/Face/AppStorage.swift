@@ -13,16 +13,16 @@ internal import UbiquitousStore
 ///
 /// `withObservationTracking` tracks it, and reports changes by other programs and devices too.
 @propertyWrapper
-public struct AppStorage<Value>: Sendable {
+public struct AppStorage<Value> {
     private let key: String
     private let defaults: UserDefaults
     private let box: StorageBox
-    private let read: @Sendable (UserDefaults, String) -> Value
-    private let write: @Sendable (UserDefaults, String, Value) -> Void
+    private let read: (UserDefaults, String) -> Value
+    private let write: (UserDefaults, String, Value) -> Void
 
     init(
-        _ key: String, _ store: UserDefaults?, _ read: @escaping @Sendable (UserDefaults, String) -> Value,
-        _ write: @escaping @Sendable (UserDefaults, String, Value) -> Void
+        _ key: String, _ store: UserDefaults?, _ read: @escaping (UserDefaults, String) -> Value,
+        _ write: @escaping (UserDefaults, String, Value) -> Void
     ) {
         self.key = key
         defaults = store ?? .standard
@@ -50,21 +50,15 @@ public struct AppStorage<Value>: Sendable {
     public var isForced: Bool { defaults.objectIsForced(forKey: key) }
 }
 
+extension AppStorage: @unchecked Sendable where Value: Sendable {
+    // @unchecked because closures convert values. They hold only what is Sendable, and the conformances of `Value`. If
+    // these are an actor's, as those of a whole module may be, then so is the property, and only that actor uses it.
+}
+
 extension AppStorage where Value: Sendable {
     /// The effective values, the present one first. A slow loop skips intermediate values.
-    public var values: AsyncStream<Value> {
-        let (key, defaults, read) = (key, defaults, read)
-        return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let name = Text(key)
-            let box = defaults.box
-            let observer = box.observe { change in
-                if change.error == nil, change.changes.contains(where: { $0.key == name }) {
-                    continuation.yield(read(defaults, key))
-                }
-            }
-            continuation.yield(read(defaults, key))
-            continuation.onTermination = { _ in box.stopObserving(observer) }
-        }
+    public var values: UserDefaults.Values<Value> {
+        UserDefaults.Values(of: Text(key), defaults.box) { [defaults, key, read] in read(defaults, key) }
     }
 }
 
@@ -121,7 +115,7 @@ final class StorageBoxes: Sendable {
 extension AppStorage {
     /// Makes a property of a type that has a getter.
     private init(
-        _ key: String, _ store: UserDefaults?, _ value: Value, _ get: @escaping @Sendable (PropertyList.Value) -> Value?
+        _ key: String, _ store: UserDefaults?, _ value: Value, _ get: @escaping (PropertyList.Value) -> Value?
     )
     where Value: Sendable {
         self.init(key, store, { $0.box.value($1).flatMap(get) ?? value }, { $0.set($2, forKey: $1) })
@@ -157,14 +151,14 @@ extension AppStorage {
     }
     /// Makes a property of a type whose raw value is an integer.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
-    where Value: RawRepresentable & Sendable, Value.RawValue == Int {
+    where Value: RawRepresentable, Value.RawValue == Int {
         self.init(
             key, store, { $0.box.value($1)?.scalar.flatMap { Value(rawValue: $0.defaultsInteger) } ?? wrappedValue },
             { $0.set($2.rawValue, forKey: $1) })
     }
     /// Makes a property of a type whose raw value is a string.
     public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil)
-    where Value: RawRepresentable & Sendable, Value.RawValue == String {
+    where Value: RawRepresentable, Value.RawValue == String {
         self.init(
             key, store,
             { $0.box.value($1).flatMap { $0.defaultsString.flatMap(Value.init(rawValue:)) } ?? wrappedValue },
@@ -173,7 +167,7 @@ extension AppStorage {
 }
 
 extension AppStorage where Value: ExpressibleByNilLiteral {
-    private init<T>(_ key: String, _ store: UserDefaults?, _ get: @escaping @Sendable (PropertyList.Value) -> T?)
+    private init<T>(_ key: String, _ store: UserDefaults?, _ get: @escaping (PropertyList.Value) -> T?)
     where Value == T? {
         self.init(key, store, { $0.box.value($1).flatMap(get) }, { $0.set($2, forKey: $1) })
     }
@@ -207,14 +201,14 @@ extension AppStorage where Value: ExpressibleByNilLiteral {
         self.init(key, store) { $0.object as? Date }
     }
     /// Makes a property that is `nil` or of a type whose raw value is an integer.
-    public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
+    public init<R: RawRepresentable>(_ key: String, store: UserDefaults? = nil)
     where Value == R?, R.RawValue == Int {
         self.init(
             key, store, { $0.box.value($1)?.scalar.flatMap { R(rawValue: $0.defaultsInteger) } },
             { $0.set($2?.rawValue, forKey: $1) })
     }
     /// Makes a property that is `nil` or of a type whose raw value is a string.
-    public init<R: RawRepresentable & SendableMetatype>(_ key: String, store: UserDefaults? = nil)
+    public init<R: RawRepresentable>(_ key: String, store: UserDefaults? = nil)
     where Value == R?, R.RawValue == String {
         self.init(
             key, store, { $0.box.value($1).flatMap { $0.defaultsString.flatMap(R.init(rawValue:)) } },

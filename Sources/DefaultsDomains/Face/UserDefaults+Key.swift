@@ -16,7 +16,7 @@ extension UserDefaults {
     /// Booleans, numbers, strings, data, dates, and arrays and dictionaries of them are stored with their own types.
     /// Other `Codable` values become dictionaries and arrays, as by `PropertyListEncoder`. If the type is an optional,
     /// setting `nil` removes the value.
-    public struct Key<Value: Codable & Sendable>: Sendable {
+    public struct Key<Value: Codable> {
         /// The key's name: 1 to 512 UTF-16 code units, without U+0000.
         public let name: String
         /// The value to return if no layer has one of the key's type.
@@ -84,6 +84,9 @@ extension UserDefaults {
         }
     }
 }
+
+// Not of every key, because a value's conformances may be an actor's, and are used where the key is.
+extension UserDefaults.Key: Sendable where Value: Sendable {}
 
 extension UserDefaults.Key {
     /// - Returns: `nil` if the key is to be removed.

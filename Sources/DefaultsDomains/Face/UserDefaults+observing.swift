@@ -77,17 +77,8 @@ extension UserDefaults {
     }
 
     /// Returns the effective values of a key, the present one first. A slow loop skips intermediate values.
-    public func values<Value>(of key: Key<Value>) -> AsyncStream<Value> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let box = box
-            let name = Text(key.name)
-            let observer = box.observe { change in
-                guard change.error == nil, change.changes.contains(where: { $0.key == name }) else { return }
-                continuation.yield(box.value(key.name).flatMap { key.decode($0) } ?? key.defaultValue)
-            }
-            continuation.yield(box.value(key.name).flatMap { key.decode($0) } ?? key.defaultValue)
-            continuation.onTermination = { _ in box.stopObserving(observer) }
-        }
+    public func values<Value>(of key: Key<Value>) -> Values<Value> {
+        Values(of: Text(key.name), box) { self[key] }
     }
 
     /// Calls `handler` on a serial queue after each change of a key's effective value, whoever makes it, until the
@@ -113,12 +104,14 @@ extension UserDefaults {
     /// Calls `handler` on a serial queue when the value of a key path may have changed, until the returned token is
     /// released or invalidated, as Apple's call does.
     ///
-    /// The path is evaluated at each change of any setting. The handler isn't called if the value is comparable and the
-    /// same as before.
+    /// The path is evaluated on that queue at each change of any setting, also if its properties are an actor's, as with
+    /// Apple's call. The handler isn't called if the value is comparable and the same as before.
     public func observe<Value>(
-        _ keyPath: any KeyPath<UserDefaults, Value> & Sendable, options: NSKeyValueObservingOptions = [],
+        _ keyPath: KeyPath<UserDefaults, Value>, options: NSKeyValueObservingOptions = [],
         changeHandler handler: @escaping @Sendable (UserDefaults, NSKeyValueObservedChange<Value>) -> Void
     ) -> NSKeyValueObservation {
+        nonisolated(unsafe) let keyPath = keyPath
+        // Unsafe only for properties that use more of an actor than settings, and for paths with subscripts of objects.
         let token = NSKeyValueObservation(box)
         let known = Known(self[keyPath: keyPath])
         token.begin { [weak self] change in
@@ -132,6 +125,49 @@ extension UserDefaults {
         }
         return token
     }
+}
+
+extension UserDefaults {
+    /// The effective values of a setting, from a loop's beginning on.
+    ///
+    /// They are converted where the loop runs, because the conformances of their type may be an actor's.
+    public struct Values<Value>: AsyncSequence {
+        private let signals: AsyncStream<Void>
+        private let read: () -> Value
+
+        init(of key: Text, _ box: SearchBox, _ read: @escaping () -> Value) {
+            self.read = read
+            signals = AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+                let observer = box.observe { change in
+                    guard change.error == nil, change.changes.contains(where: { $0.key == key }) else { return }
+                    continuation.yield()
+                }
+                continuation.yield()
+                continuation.onTermination = { _ in box.stopObserving(observer) }
+            }
+        }
+
+        /// Begins a loop.
+        public func makeAsyncIterator() -> Iterator { Iterator(signals: signals.makeAsyncIterator(), read: read) }
+
+        /// The position of a loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate var signals: AsyncStream<Void>.Iterator
+            fileprivate let read: () -> Value
+
+            /// Returns the present value, once it isn't the one that was returned before; `nil` if the task is cancelled.
+            public mutating func next() async -> Value? { await next(isolation: #isolation) }
+
+            /// Does the same on the loop's actor.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+                await signals.next(isolation: actor) == nil ? nil : read()
+            }
+        }
+    }
+}
+
+extension UserDefaults.Values: @unchecked Sendable where Value: Sendable {
+    // @unchecked because of the closure, which reads a value as ``AppStorage`` does.
 }
 
 /// The value that an observer was last notified of.
