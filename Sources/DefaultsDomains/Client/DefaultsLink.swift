@@ -179,7 +179,9 @@ final class DefaultsLink {
         else { return fillOutboxesLater() }
         let attempt = attempt
         do {
-            let generation = try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
+            let generation = try await (call.changes.count == 1 ? Patience() : .none).call {
+                try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
+            }
             guard attempt == self.attempt else { return }
             process.acknowledged(layer, generation)
             // Only a snapshot tells which late writes won. The next call follows it.

@@ -50,7 +50,9 @@ struct OutboxDelivery {
         var reason: UbiquitousStoreError?
         while let part = rest.popLast() {
             do {
-                try await connection.deliver(Array(part), to: target)
+                try await (part.count == 1 ? Patience() : .none).call {
+                    try await connection.deliver(Array(part), to: target)
+                }
             } catch let error as UbiquitousStoreError where error.isRefusal {
                 // In halves, only those fail in the end that the service refuses by themselves. It will never take them.
                 let middle = (part.startIndex + part.endIndex) / 2
@@ -60,8 +62,10 @@ struct OutboxDelivery {
                 }
                 reason = reason ?? error
                 lost += part.map(\.key)
-                if error.isRefusalOfAll { lost += rest.flatMap { $0.map(\.key) } }
-                if error.isRefusalOfAll { rest = [] }
+                if error.isRefusalOfAll {
+                    lost += rest.flatMap { $0.map(\.key) }
+                    rest = []
+                }
             }
         }
         guard let reason else { return }
