@@ -287,14 +287,17 @@ final class BlobAccount<Storage: BlobStorage> {
         protection = .key(held)
     }
 
-    /// Waits for the recovery phrase of the other key whose account is here.
+    /// Waits for the recovery phrase of the other key whose account is here. It must not be one that this device has
+    /// left: somebody with its phrase, from which the account was moved away, may have put the remote back.
     func awaitOtherKey() async throws(RemoteError) {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
+        try await storage.check(creatingFolder: false)
         let seen = try await markers.read(protection).seen
         guard
             case .keyNeeded(let key) = MarkerChoice(
                 among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
         else { throw RemoteError(.reset, "The account that was here is gone.") }
+        if held.former.keys.contains(key) { throw RemoteError.formerKey }
         held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)
     }
@@ -361,6 +364,11 @@ extension RemoteError {
         error.encryptedAccount = key.map { Bits128($0).description }
         return error
     }
+
+    static let formerKey = RemoteError(
+        .reset,
+        "The account is here as it was under a former key of this device: somebody has put the remote back, and perhaps "
+            + "has the former recovery phrase. Resolve in favour of this device, to have the account under its key.")
 
     static let keyReplaced = RemoteError(
         .keyNeeded,

@@ -24,7 +24,7 @@ struct AccountKeyFile: Equatable {
     var key: AccountKey
     /// The key's marker, to restore it in the remote.
     var marker: SealedMarker
-    /// The keys that the account had before.
+    /// The keys that the account had before. If this device has gone back to one of them, it is among them too.
     var left: Set<KeyIdentifier> = []
     /// The keys whose markers the user has rejected.
     var rejected: Set<KeyIdentifier> = []
@@ -58,8 +58,10 @@ struct AccountKeyFile: Equatable {
         HeldKey(key: key, marker: marker, rejected: rejected, awaited: awaited, former: former)
     }
 
-    /// The forms that the account had before it used this key.
-    var former: FormerForms { FormerForms(plain: wasPlain, keys: left, areRemoved: tidied != nil) }
+    /// The forms that the account had before it used this key. What is in them is removed, so this key is never one.
+    var former: FormerForms {
+        FormerForms(plain: wasPlain, keys: left.subtracting([key.identifier]), areRemoved: tidied != nil)
+    }
 
     /// How far the move to the key has come.
     var standing: MoveProgress.Standing {
@@ -203,12 +205,12 @@ enum AccountKeyFileError: Error, Equatable, CustomStringConvertible {
         case .unreadable(let path, let code):
             "The account's key can't be read from \(path) (\(String(cString: strerror(code)))). Unlock the account again."
         case .foreign(let path):
-            "\(path) belongs to another user or is no file, so it is not used. Remove it and unlock the account again."
+            "\(path) belongs to another user or is no file, so it is not used. Unlock the account again."
         case .open(let path):
             "Other users may read or write \(path), so it is not used. Make it private with chmod 600, and replace the "
                 + "account's key if somebody may have read it."
         case .damaged(let path):
-            "\(path) is damaged. Remove it and unlock the account again with its recovery phrase."
+            "\(path) is damaged. Unlock the account again with its recovery phrase."
         case .tooNew(let path):
             "\(path) was written by a newer version of this service. Install that version."
         }

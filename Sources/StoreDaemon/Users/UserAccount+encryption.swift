@@ -18,8 +18,15 @@ extension UserAccount {
         // A caller that learns of the missing key may call before the cycle that found it has been followed up.
         try move.giveWayIfDue()
         guard let file = try savedFile() else { throw Self.notSignedIn }
-        // Before the first pull, it isn't known whether the account needs the phrase.
-        let mayWait = sync.needsKey || sync.identifiers.isEmpty || (file.isEncrypted == true && sync.isPaused)
+        let isKeyUnusable = file.isEncrypted == true && keys.current(of: file) == nil
+        if sync.identifiers.isEmpty, !sync.needsKey, !sync.isPaused, sync.hasBackend {
+            // Before the first pull, it isn't known whether the account needs the phrase.
+            do { try await sync.syncNow(for: .program) } catch {
+                guard sync.needsKey || isKeyUnusable else { throw error }
+            }
+        }
+        if sync.isReset, let error = sync.lastError { throw error }
+        let mayWait = sync.needsKey || isKeyUnusable || (file.isEncrypted == true && sync.isPaused)
         guard mayWait, file.movingTo == nil else {
             throw BusError.store(.conflict, "The account does not wait for a recovery phrase.")
         }
