@@ -51,6 +51,7 @@ extension UserAccount {
         let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b", "only-attempt": "b"])
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
+            try self.move.checkIsOver()
             if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown() }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {

@@ -25,6 +25,8 @@ final class MoveToKey {
     private unowned let account: UserAccount
     /// Whether a step of a move may be due after a cycle.
     private var isWatched = false
+    /// How many cycles may still follow at once, to find what was uploaded under the key.
+    private var confirmations = 0
 
     private var daemon: Daemon { account.daemon }
     private var sync: AccountSync { account.sync }
@@ -131,7 +133,7 @@ final class MoveToKey {
     // MARK: Continuing
 
     /// Finds out whether a step may be due after a cycle.
-    func watch() { isWatched = keys.areWatched }
+    func watch() { (isWatched, confirmations) = (keys.areWatched, 3) }
 
     /// Does the next step after a cycle. What fails is tried again after the next cycle.
     func continueMove() async {
@@ -141,7 +143,7 @@ final class MoveToKey {
             movingSince: begun, key: begun == nil ? keys.current(of: file)?.standing : nil, facts)
         do {
             switch next {
-            case .wait: break
+            case .wait: if begun == nil { findPublication(under: keys.current(of: file)) }
             case .giveWay: try withdraw()
             case .adoptKey: try await alone { try await adoptKey(false) }
             case .confirm: try confirm()
@@ -150,6 +152,14 @@ final class MoveToKey {
         } catch {
             daemon.logger.warning("The account of \(account.userName) can't go on with its move: \(error)")
         }
+    }
+
+    /// Begins the next cycle at once, because until one has found what was uploaded under the key, nobody is told the
+    /// recovery phrase. The bound keeps a remote in which nothing is found from being polled without a pause.
+    private func findPublication(under key: AccountKeyFile?) {
+        guard let key, key.stage == .moving, confirmations > 0, sync.lastError == nil else { return }
+        confirmations -= 1
+        sync.noteHint()
     }
 
     /// Runs a piece of work while nothing else is done with the account.
