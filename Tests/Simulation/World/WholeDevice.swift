@@ -194,6 +194,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
                 guard self.process === process else { return }
                 isSigningIn = false
                 attempts += 1
+                // The account was encrypted meanwhile, so its user enters the words.
+                if error.code == .keyNeeded, world.movesToKeys, process.sync.isReset {
+                    return process.sync.postpone(error)
+                }
                 if error.code == .keyNeeded { rejectOthers() }
                 world.timeline.after(minute) { [weak self] in self?.trySigningIn() }
             }
