@@ -157,7 +157,7 @@ let package = Package(
             name: "ControlCommands",
             dependencies: [
                 "UbiquitousStore", "DefaultsDomains", "ManagedDefaults", "StoreBus", "SDBus", "PropertyList",
-                "PropertyListFiles", "AppManifest", "Files", "RemoteAddress", "PlainText",
+                "PropertyListFiles", "AppManifest", "Files", "RemoteAddress", "PlainText", "RecoveryWordList",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),

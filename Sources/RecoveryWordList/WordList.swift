@@ -7,6 +7,12 @@ package enum WordList {
         String(decoding: $0, as: UTF8.self)
     }
 
+    /// Returns what a user has typed for words, without what stands between them: white space, punctuation and numbers,
+    /// as in a numbered list.
+    package static func words(in text: some StringProtocol) -> [Substring] {
+        Substring(text).split { !$0.isLetter && !$0.isNumber }.filter { !$0.allSatisfy(\.isNumber) }
+    }
+
     private static let places = Dictionary(
         uniqueKeysWithValues: words.enumerated().map { (beginning(of: Array($1.utf8)), $0) })
 

@@ -17,11 +17,12 @@ package struct RecoveryPhrase: Sendable {
     /// Makes the phrase of a key.
     package init(of key: AccountKey) { secret = key.secret }
 
-    /// Parses what a user has typed: in upper or lower case, with any white space, each word by its first four letters.
+    /// Parses what a user has typed: in upper or lower case, with numbers and punctuation between the words or without,
+    /// each word by its first four letters.
     package init(reading text: String) throws(RecoveryPhraseError) {
         let bytes = text.utf8
         guard bytes.count <= Self.mostBytes else { throw .tooLong }
-        let words = text.split(whereSeparator: \.isWhitespace)
+        let words = WordList.words(in: text)
         guard words.count == Self.wordCount else { throw .wordCount(words.count) }
         var bits = BitQueue()
         for (index, word) in words.enumerated() {

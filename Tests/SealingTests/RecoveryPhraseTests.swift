@@ -47,6 +47,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (", ", "", ""), (" ", "\"", "\""), ("\n", "1. ", ""), ("; ", "12) ", ","), (" - ", "“", "”"), (",", "", ""),
+        (" ", "\u{FEFF}", "."),
+    ])
+    func `numbers and punctuation between the words are passed over`(between: String, before: String, after: String)
+        throws
+    {
+        let words = Self.words.map { before + $0 + after }.joined(separator: between)
+        #expect(try RecoveryPhrase(reading: words).words == Self.words)
+        #expect(error("\(words), 13. zoo") == .wordCount(13))
+        #expect(error("1. \(Self.words[0])2 " + words) == .wordCount(13))
+        #expect(error(words.replacing(Self.words[4], with: "5a5b")) == .unknownWord(at: 5))
+    }
+
     @Test func `eleven words, thirteen and none are refused with their number`() {
         #expect(error(Self.words.dropLast().joined(separator: " ")) == .wordCount(11))
         #expect(error((Self.words + ["zoo"]).joined(separator: " ")) == .wordCount(13))

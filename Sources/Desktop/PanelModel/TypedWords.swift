@@ -10,14 +10,14 @@ package enum TypedWords {
 
     /// Returns what is wrong with words that are still being typed, except for an unfinished word; `nil` if nothing is.
     package static func flawSoFar(_ text: String) -> String? {
-        let words = text.split(whereSeparator: \.isWhitespace)
-        let isLastFinished = text.last?.isWhitespace ?? true
+        let words = WordList.words(in: text)
+        let isLastFinished = text.last.map { !$0.isLetter } ?? true
         return flaw(in: isLastFinished ? words[...] : words.dropLast())
     }
 
     /// Returns what is wrong with complete words; `nil` if nothing is that can be found without the account.
     package static func flaw(_ text: String) -> String? {
-        let words = text.split(whereSeparator: \.isWhitespace)
+        let words = WordList.words(in: text)
         if let flaw = flaw(in: words[...]) { return flaw }
         return words.count == count
             ? nil

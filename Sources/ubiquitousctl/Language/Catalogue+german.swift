@@ -297,6 +297,7 @@ extension Catalogue {
         """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
+        "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
         "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",

@@ -9,15 +9,22 @@ internal import SDBus
 enum Password {
     /// Returns a file's first line that isn't empty; `-` is standard input.
     static func read(from file: String) throws -> String {
-        try text(of: file) { $0.split(whereSeparator: \.isNewline).first.map(String.init) }
+        try text(of: file) {
+            $0.split(whereSeparator: \.isNewline).first.map(String.init)
+        } orElse: {
+            Failure(.usage, "There is no password in \($0).")
+        }
     }
 
     /// Returns the wanted part of a file's text.
-    static func text(of file: String, _ part: (String) -> String?) throws -> String {
+    /// - Parameter failure: makes the error for a file, given what it is called, that has no such part.
+    static func text(
+        of file: String, _ part: (String) -> String?, orElse failure: (_ name: String) -> Failure
+    ) throws -> String {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
         let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
         guard let text = String(validating: bytes, as: UTF8.self), let part = part(text) else {
-            throw Failure(.usage, "There is no password in \(name).")
+            throw failure(name)
         }
         return part
     }
@@ -25,16 +32,17 @@ enum Password {
     /// Asks at the terminal without showing what is typed; without a terminal, reads a line of standard input.
     static func ask(_ prompt: String) async throws -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try read(from: "-") }
-        return try await HiddenInput(STDIN_FILENO).line(prompt)
+        return try await HiddenInput(STDIN_FILENO).lines(prompt) { _ in nil }
     }
 }
 
-/// Reads a line from a terminal without showing what is typed.
+/// Reads lines from a terminal without showing what is typed.
 @BusActor
-private final class HiddenInput {
+final class HiddenInput {
     private let terminal: Int32
     private let before: termios
     private var sources: [EventSource] = []
+    private var question = ""
 
     init(_ terminal: Int32) throws {
         self.terminal = terminal
@@ -46,7 +54,11 @@ private final class HiddenInput {
         before = settings
     }
 
-    func line(_ prompt: String) async throws -> String {
+    /// Returns what is typed in answer to a question.
+    /// - Parameter further: returns the question for the next line, which may be empty to end the answer, given the
+    ///   lines so far; `nil` if they are all.
+    func lines(_ prompt: String, _ further: (String) -> String?) async throws -> String {
+        question = prompt
         // Otherwise the terminal would stay without echo after an interrupted program.
         sources = Interruption.signals.map { number in
             EventLoop.shared.onSignal(number) { [weak self] in
@@ -56,22 +68,33 @@ private final class HiddenInput {
         }
         sources.append(EventLoop.shared.onSignal(SIGTSTP) { [weak self] in self?.stop() })
         // The program may have been stopped without Ctrl-Z, and a shell have set the terminal before it continued.
-        sources.append(EventLoop.shared.onSignal(SIGCONT) { [weak self] in self?.ask(prompt) })
-        ask(prompt)
-        await readable()
-        let line = readLine(strippingNewline: true)
+        sources.append(EventLoop.shared.onSignal(SIGCONT) { [weak self] in self?.ask() })
+        ask()
+        var lines: [String] = []
+        while let line = await line(), !line.isEmpty {
+            lines.append(line)
+            guard let next = further(lines.joined(separator: "\n")) else { break }
+            question = next
+            // What is pasted may be here already, so that nothing may be flushed.
+            Output.write(next, to: STDERR_FILENO)
+        }
         show()
         sources = []
         Interruption.allow()
-        Output.write("\n", to: STDERR_FILENO)
-        guard let line, !line.isEmpty else { throw Failure(.usage, "Nothing was entered.") }
-        return line
+        guard !lines.isEmpty else { throw Failure(.usage, "Nothing was entered.") }
+        return lines.joined(separator: "\n")
+    }
+
+    private func line() async -> String? {
+        await readable()
+        defer { Output.write("\n", to: STDERR_FILENO) }
+        return readLine(strippingNewline: true)
     }
 
     /// Hides the input before it shows the question, because a quick user types as soon as the question appears.
-    private func ask(_ prompt: String) {
+    private func ask() {
         hide()
-        Output.write("\r\(prompt)", to: STDERR_FILENO)
+        Output.write("\r\(question)", to: STDERR_FILENO)
     }
 
     /// Stops the program as Ctrl-Z does, and restores the terminal for the shell.
@@ -90,6 +113,7 @@ private final class HiddenInput {
                     waiting = nil
                 })
         }
+        sources.removeLast()
     }
 
     private func hide() {

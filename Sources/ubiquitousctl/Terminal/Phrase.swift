@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import RecoveryWordList
 internal import SDBus
 internal import UbiquitousStore
 
 /// Reads and shows recovery phrases.
 @BusActor
 enum Phrase {
+    private static let wordCount = 12
+
     /// Returns the words of a file, however many lines they take; `-` is standard input.
     static func read(from file: String) throws -> String {
         try Password.text(of: file) { text in
-            let words = text.split(whereSeparator: \.isWhitespace)
+            let words = WordList.words(in: text)
             return words.isEmpty ? nil : words.joined(separator: " ")
+        } orElse: {
+            Failure(.usage, "There are no recovery words in \($0).")
         }
     }
 
@@ -19,14 +24,22 @@ enum Phrase {
     /// - Parameter attempt: takes the phrase.
     static func ask(_ url: String, _ attempt: @BusActor (String) async throws -> Void) async throws {
         for triesLeft in (0..<3).reversed() {
-            let phrase = try await Password.ask(
-                "The account is encrypted. Its recovery phrase (12 words) for \(url): ")
+            let phrase = try await typed("The account is encrypted. Its recovery phrase (12 words) for \(url): ")
             do { return try await attempt(phrase) } catch let error as UbiquitousStoreError
                 where [.keyWrong, .invalidArguments].contains(error.code) && triesLeft > 0
                 && isatty(STDIN_FILENO) == 1
             {
                 Output.complain(Failure(error).message)
             }
+        }
+    }
+
+    /// Asks for the words, which may take several lines, as where they are shown. An empty line ends them early.
+    private static func typed(_ prompt: String) async throws -> String {
+        guard isatty(STDIN_FILENO) == 1 else { return try read(from: "-") }
+        return try await HiddenInput(STDIN_FILENO).lines(prompt) { text in
+            let count = WordList.words(in: text).count
+            return count < wordCount ? "\(count) of \(wordCount) words. The others, or Enter to end here: " : nil
         }
     }
 

@@ -39,6 +39,12 @@ struct RecoveryWordsTests {
         #expect(TypedWords.flaw(typed) == nil)
     }
 
+    @Test func `numbers and punctuation between them are no flaw`() {
+        let typed = "1. " + Self.phrase.replacing(" ", with: ",\n2. ")
+        for end in typed.indices { #expect(TypedWords.flawSoFar(String(typed[..<end])) == nil) }
+        #expect(TypedWords.flaw(typed) == nil)
+    }
+
     @Test(arguments: [
         ("", "There are 0 words, and the account has 12."), ("abandon", "There is 1 word, and the account has 12."),
         (
