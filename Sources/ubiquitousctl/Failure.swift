@@ -52,7 +52,13 @@ extension Failure {
         let outcome = Self.outcomes[error.code] ?? .refused
         self.init(
             outcome, Self.sentences[error.code] ?? Self.said[error.message] ?? Sentence(verbatim: error.message),
-            advice: Self.advice[error.code])
+            advice: Self.advice(on: error.message) ?? Self.advice[error.code])
+    }
+
+    /// Returns what to do about a sentence of the service that doesn't follow from its error's code; `nil` if nothing is
+    /// known.
+    static func advice(on message: String) -> Sentence? {
+        adviceByBeginning.first { message.hasPrefix($0.key) }?.value
     }
 
     private static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
@@ -83,6 +89,16 @@ extension Failure {
             "There is no space left on this device for the user's data. Free some.",
         "This is the device that would forget itself; sign it out instead.":
             "This is the device that would forget itself; sign it out instead.",
+    ]
+
+    /// Advice, by the beginnings of the service's sentences.
+    static let adviceByBeginning: [String: Sentence] = [
+        "The account has another key than this device: ": """
+        If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
+        account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
+        """,
+        "The recovery phrase is right, but other keys are in the place too: ":
+            "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".",
     ]
 
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [

@@ -42,6 +42,9 @@ import UbiquitousStoreTesting
         for sentence in Failure.said.keys {
             #expect(sources.contains { $0.contains("\"\(sentence)\"") }, "\(sentence)")
         }
+        for beginning in Failure.adviceByBeginning.keys {
+            #expect(sources.contains { $0.contains("\"\(beginning)") }, "\(beginning)")
+        }
     }
 
     @Test func `sentences stand in the order of their bytes`() throws {

@@ -129,6 +129,17 @@ extension Catalogue {
         renew“.
         """,
         "Help:  {1}": "Hilfe:  {1}",
+        """
+        If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
+        account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
+        """:
+            """
+        Wenn eines Ihrer Geräte ihn ersetzt hat, zeigt dort „ubiquitousctl account phrase“ die Wiederherstellungswörter; \
+        geben Sie sie hier mit „ubiquitousctl account unlock“ ein. Sonst bleibt es mit „ubiquitousctl account resolve \
+        local“ beim Schlüssel dieses Geräts.
+        """,
+        "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".":
+            "Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um --reject-others.",
         "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
             """
         Installieren Sie die Datei so, dass sie root gehört und nur root in sie schreiben darf (install -m 644): \
