@@ -129,7 +129,11 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("status").output.hasPrefix("State         paused"))
             #expect(try await terminal.ctl("account", "pause", "--json").output == #"{"changed":false}"#)
             #expect(try await terminal.ctl("account", "resume", "--json").output == #"{"changed":true}"#)
-            #expect(try await terminal.ctl("account", "resolve", "local", "--json").output == #"{"changed":false}"#)
+            let resolved = try await terminal.ctl("account", "resolve", "local", "--json")
+            #expect(resolved.code == 0 && resolved.output == #"{"changed":false}"#, "\(resolved)")
+            #expect(resolved.error.contains("There is nothing to resolve"), "\(resolved)")
+            try FileManager.default.removeItem(atPath: String(url.dropFirst("folder://".count)))
+            expect(try await terminal.ctl("account", "resolve", "local"), 4, "is not there")
         }
     }
 

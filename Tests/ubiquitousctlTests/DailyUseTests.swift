@@ -444,19 +444,25 @@ struct Second {
     private let bus: PrivateBus
     private let device: Device
 
-    static func device(on url: String, named name: String) async throws -> Second {
+    static func device(on url: String, named name: String, _ signingIn: String...) async throws -> Second {
         let bus = try await PrivateBus.start(.session)
         var options = Device.Options()
         options.name = name
         options.manifests = [ManifestText(notes)]
-        let device = try Device(on: bus, options)
-        try await device.start()
-        let variables = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
-        for line in [["account", "sign-in", url], ["set", "phone", "1"], ["synchronize", "--wait"]] {
-            let result = try await run(["env"] + variables + [Terminal.program] + line)
-            try #require(result.exit == .code(0), "\(result)")
+        let second = Second(bus: bus, device: try Device(on: bus, options))
+        try await second.device.start()
+        for line in [["account", "sign-in", url] + signingIn, ["set", "phone", "1"], ["synchronize", "--wait"]] {
+            _ = try await second.done(line)
         }
-        return Second(bus: bus, device: device)
+        return second
+    }
+
+    /// Runs the program, which has to succeed, and returns what it prints.
+    func done(_ arguments: [String]) async throws -> String {
+        let variables = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
+        let result = try await run(["env"] + variables + [Terminal.program] + arguments)
+        try #require(result.exit == .code(0), "\(result)")
+        return result.output
     }
 
     func end() {

@@ -327,6 +327,8 @@ extension Catalogue {
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
         "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",
         "There is no user {1} on this machine.": "Es gibt keinen Benutzer {1} auf diesem Rechner.",
+        "There is nothing to resolve: the account syncs":
+            "Es gibt nichts zu entscheiden: Das Konto wird synchronisiert",
         "There is nothing to restore in {1}.": "{1} enthält nichts, was sich wiederherstellen lässt.",
         "There was no answer.": "Es kam keine Antwort.",
         "This device is signed in to {1} already.": "Dieses Gerät ist bereits bei {1} angemeldet.",

@@ -18,7 +18,26 @@ extension AccountObject {
     }
 }
 
+extension AccountObject {
+    /// Syncs, and returns the account's state then, also if sync has stopped for a decision of the user.
+    @BusActor
+    func synced() async throws -> AccountDescription {
+        do { try await unlessPaused { try await syncNow(timeout: Patience.remote) } } catch {
+            let account = try await properties()
+            guard account.isReset || account.needsKey else { throw error }
+            return account
+        }
+        return try await properties()
+    }
+}
+
 extension AccountDescription {
+    /// Whether the remote was emptied or holds another account, so that the user has to decide.
+    var isReset: Bool { lastError?.code == .remoteReset }
+
+    /// Whether this device lacks the account's key.
+    var needsKey: Bool { lastError?.code == .keyNeeded }
+
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     var isPausedByUser: Bool { state == "paused" && lastError == nil }
 }

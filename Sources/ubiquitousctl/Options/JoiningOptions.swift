@@ -40,10 +40,16 @@ struct JoiningOptions: ParsableArguments {
     func signIn(
         _ options: AccountOptions, _ credentials: Credentials, check: (AccountDescription, _ url: String) throws -> Void
     ) async throws {
-        let (object, account) = try await options.present()
+        let (object, present) = try await options.present()
+        var account = present
         let url = try place(for: account)
         try check(account, url)
         let isThere = account.state != "signed-out" && account.isAt(url)
+        if isThere, encryption.phraseFile != nil {
+            // The device may not have noticed yet that the account has another key.
+            if !options.change.check, !account.needsKey { account = (try? await object.synced()) ?? account }
+            if account.isReset, let error = account.lastError { throw error }
+        }
         if isThere, encryption.encrypt == true, !account.isEncrypted {
             throw Failure(
                 .refused, "The account that this device is signed in to is not encrypted.",
@@ -60,7 +66,7 @@ struct JoiningOptions: ParsableArguments {
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
         let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
-        let isSameIfCredentialsAre = isThere && isNamed && account.state != "auth-failed"
+        let isSameIfCredentialsAre = isThere && isNamed && account.state != "auth-failed" && !account.needsKey
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)

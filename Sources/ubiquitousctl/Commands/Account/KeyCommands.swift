@@ -56,8 +56,14 @@ struct UnlockCommand: ServiceCommand {
     var rejectOthers = false
 
     func perform() async throws {
-        let (object, account) = try await options.signedIn()
-        let isLocked = account.lastError?.code == .keyNeeded
+        let (object, present) = try await options.signedIn()
+        var account = present
+        // The device may not have noticed yet that the account has another key. A pause is no obstacle to trying words.
+        if !options.change.check, !account.needsKey, !account.isPausedByUser {
+            account = try await Progress.showing("Syncing") { try await object.synced() }
+        }
+        if account.isReset, let error = account.lastError { throw error }
+        let isLocked = account.needsKey
         let unlocks = isLocked && !options.change.check
         if let phrase = try phraseFile.map({ try Phrase.read(from: $0) }) {
             let use = unlocks ? unlock : check

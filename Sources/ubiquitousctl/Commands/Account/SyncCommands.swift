@@ -58,7 +58,8 @@ struct ResolveCommand: ServiceCommand {
         abstract: "Says which side is right, after the remote was emptied or is another account's.",
         discussion: """
             Until then sync is paused: it could be a mistake, such as a folder that isn't mounted. Where somebody who can \
-            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's.
+            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's. \
+            First all stores are synced, to find out whether there is anything to decide; ends with 4 while that is impossible.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -67,16 +68,18 @@ struct ResolveCommand: ServiceCommand {
     var side: AccountObject.Side
 
     func perform() async throws {
-        try await options.make("Resolving") { _, account in
+        var isAsked = false
+        try await options.make("Resolving") { object, account in
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
-            return switch account.lastError?.code {
-            case .remoteReset: "take the \(side.rawValue) values for right"
-            case .keyNeeded where side == .local: "reject other keys than this device's"
-            default: nil
-            }
+            let account = try await object.synced()
+            if account.needsKey, side == .remote, let error = account.lastError { throw error }
+            isAsked = account.isReset || account.needsKey
+            if account.isReset { return "take the \(side.rawValue) values for right" }
+            return account.needsKey ? "reject other keys than this device's" : nil
         } _: {
             try await $0.resolve(side, timeout: Patience.remote)
         }
+        if !isAsked { Output.remark("There is nothing to resolve: the account syncs") }
     }
 }
 
