@@ -293,6 +293,7 @@ struct MemberTests {
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
                     "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
                     "NextSyncUSec": .integer(0), "SlowedBy": .array([]), "Encrypted": .boolean(false),
+                    "PhraseUnconfirmed": .boolean(false),
                 ]
             )
             #expect(await errorName { try await account.signOut() } == "NotSignedIn")

@@ -144,6 +144,26 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `words that nobody has confirmed are told of until somebody has`() async throws {
+        try await Terminal.with { terminal in
+            let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":false"#))
+            expect(try await terminal.ctl("account", "encrypt"), 0)
+            #expect(try await terminal.ctl("status").output.contains("yes, but nobody has confirmed"))
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":true"#))
+            expect(try await terminal.ctl("account", "sign-out", "--check"), 3, "Nobody has confirmed", "--forget-key")
+            let forgetting = try await terminal.ctl("account", "sign-out", "--check", "--forget-key")
+            #expect(forgetting.output == "would sign out of \(url)")
+
+            terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)
+            #expect(try await terminal.ctl("status").output.contains("Encrypted     yes\n"))
+            #expect(try await terminal.ctl("account", "sign-out", "--check").output == "would sign out of \(url)")
+        }
+    }
+
     @Test func `words that would do nothing are refused where another account is, and name the way out`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)

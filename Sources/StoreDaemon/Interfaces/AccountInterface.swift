@@ -288,6 +288,10 @@ extension UserAccount {
                 .property("Encrypted", "b", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.isEncrypted)
                 },
+                .property("PhraseUnconfirmed", "b", changes: .silently, to: .everybody, on: daemon) {
+                    account, message in
+                    try message.append(account.isEncrypted && (try? account.keys.checkPhraseIsKnown()) == nil)
+                },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(UInt32(clamping: try account.pendingChanges()))
                 },

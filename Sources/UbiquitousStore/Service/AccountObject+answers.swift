@@ -108,6 +108,8 @@ package struct AccountDescription: Sendable, Equatable {
     package let isInitialSyncDone: Bool
     /// Whether the account is encrypted.
     package let isEncrypted: Bool
+    /// Whether nobody has confirmed the encrypted account's recovery phrase; false if an older service doesn't say.
+    package let isPhraseUnconfirmed: Bool
     /// The number of pending changes.
     package let pendingChanges: Int
     /// When the service last polled the remote successfully.
@@ -136,7 +138,7 @@ package struct AccountDescription: Sendable, Equatable {
     private var comparable: [String] {
         [
             state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)", "\(isEncrypted)",
-            defaultBackend,
+            "\(isPhraseUnconfirmed)", defaultBackend,
         ]
             + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
     }
@@ -149,6 +151,7 @@ package struct AccountDescription: Sendable, Equatable {
         deviceName = properties.string("DeviceName")
         isInitialSyncDone = properties.boolean("InitialSyncDone")
         isEncrypted = properties.boolean("Encrypted")
+        isPhraseUnconfirmed = properties.boolean("PhraseUnconfirmed")
         pendingChanges = Int(properties.integer("PendingChanges"))
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))

@@ -63,7 +63,10 @@ struct StatusCommand: ServiceCommand {
 
 extension AccountDescription {
     private var encryption: String {
-        if lastError?.code == .keyNeeded { return "yes, and its key is not on this device" }
+        if needsKey { return "yes, and its key is not on this device" }
+        if isPhraseUnconfirmed {
+            return "yes, but nobody has confirmed the recovery words: \"ubiquitousctl account phrase\" shows them"
+        }
         return isEncrypted ? "yes" : "no: whoever has the remote can read the values"
     }
 
@@ -125,7 +128,7 @@ extension AccountDescription {
             "state": .string(Text(state)), "backend": .string(Text(backend)),
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
             "device-name": .string(Text(deviceName)), "initial-sync-done": .boolean(isInitialSyncDone),
-            "encrypted": .boolean(isEncrypted),
+            "encrypted": .boolean(isEncrypted), "phrase-unconfirmed": .boolean(isPhraseUnconfirmed),
             "pending-changes": .integer(Int64(pendingChanges)),
         ]
         object["last-pull"] = TimeText.value(lastPull)

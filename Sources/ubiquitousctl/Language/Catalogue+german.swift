@@ -174,6 +174,8 @@ extension Catalogue {
         "No store holds anything": "Alle Speicher sind leer",
         "No store is named.": "Es ist kein Speicher angegeben.",
         "No value is null.": "Kein Wert ist null.",
+        "Nobody has confirmed the account's recovery phrase.":
+            "Niemand hat die Wiederherstellungswörter des Kontos bestätigt.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
         "Nothing is revoked: to keep a lost device out, change the password on the server":
             """
@@ -255,6 +257,10 @@ extension Catalogue {
             """
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
         „ubiquitousctl account phrase“ gibt sie aus
+        """,
+        "The account is moving to a new key, and only this device has it; wait until that is done.":
+            """
+        Das Konto wechselt gerade zu einem neuen Schlüssel, den nur dieses Gerät hat. Warten Sie, bis das fertig ist.
         """,
         "The account is not encrypted, so it has no key to replace; encrypt it instead.":
             "Das Konto ist nicht verschlüsselt und hat keinen Schlüssel zum Ersetzen; verschlüsseln Sie es stattdessen.",

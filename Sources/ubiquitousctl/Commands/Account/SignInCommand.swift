@@ -93,10 +93,7 @@ struct SignOutCommand: ServiceCommand {
             where error.code == .conflict && !forgetKey
         {
             guard isatty(STDIN_FILENO) == 1, !options.change.json else {
-                throw Failure(
-                    .refused, Sentence(verbatim: error.message),
-                    advice: "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them."
-                )
+                throw Failure(.refused, Sentence(verbatim: error.message), advice: Self.advice)
             }
             Output.remark(Sentence(verbatim: error.message))
             let question = Question("Sign out all the same?", default: false, advice: localized("Use --forget-key."))
@@ -127,16 +124,34 @@ struct SignOutCommand: ServiceCommand {
 
     @BusActor
     private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
-        try await options.make("Signing out") { _, account in
+        try await options.make("Signing out") { object, account in
             if account.state == "signed-out" {
                 guard clearValues else { return nil }
                 throw Failure(
                     .refused, "This device is signed out already; its values are kept.",
                     advice: "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.")
             }
+            if options.change.check { try await check(object, account) }
             return "sign out of \(account.backend)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
             try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
         }
     }
+
+    /// Fails if the service would refuse to sign out.
+    @BusActor
+    private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
+        if account.isPhraseUnconfirmed, !forgetKey {
+            throw Failure(.refused, "Nobody has confirmed the account's recovery phrase.", advice: Self.advice)
+        }
+        if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
+            throw Failure(
+                .refused, "The account is moving to a new key, and only this device has it; wait until that is done.")
+        }
+    }
+
+    /// What to do if nobody could read the account afterwards.
+    private static let advice: Sentence = """
+        "ubiquitousctl account phrase" shows the words, and --forget-key signs out without them.
+        """
 }
