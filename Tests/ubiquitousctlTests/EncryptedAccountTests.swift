@@ -57,6 +57,8 @@ import UbiquitousStoreTesting
             expect(
                 try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("empty")), 2,
                 "There are no recovery words in the file")
+            let doctor = try await terminal.ctl("doctor", url, "--phrase-file", terminal.file("wrong"))
+            #expect(doctor.code == 3 && doctor.output.contains("WRONG  key: The recovery phrase has 12"), "\(doctor)")
             try terminal.write("words", "\u{FEFF}1. " + phrase.replacing(" ", with: ",\r\n2. ") + "\n")
             expect(try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("words")), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes"))
@@ -152,14 +154,21 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sync"), 0)
             #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":false"#))
             expect(try await terminal.ctl("account", "encrypt"), 0)
+            let words = "\"ubiquitousctl account phrase\" shows them"
             #expect(try await terminal.ctl("status").output.contains("yes, but nobody has confirmed"))
             #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":true"#))
+            for place in [[], [url]] {
+                let doctor = try await terminal.ctl(arguments: ["doctor"] + place)
+                #expect(doctor.code == 3 && doctor.output.contains("WRONG  leftovers"), "\(doctor)")
+                #expect(doctor.output.contains(words), "\(doctor)")
+            }
             expect(try await terminal.ctl("account", "sign-out", "--check"), 3, "Nobody has confirmed", "--forget-key")
             let forgetting = try await terminal.ctl("account", "sign-out", "--check", "--forget-key")
             #expect(forgetting.output == "would sign out of \(url)")
 
             terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes\n"))
+            #expect(try await terminal.ctl("doctor", url).code == 0)
             #expect(try await terminal.ctl("account", "sign-out", "--check").output == "would sign out of \(url)")
         }
     }
@@ -182,6 +191,9 @@ import UbiquitousStoreTesting
                     try await terminal.ctl(arguments: command + ["--phrase-file", terminal.file("words")]), 3,
                     "account resolve local")
             }
+            let doctor = try await terminal.ctl("doctor", url)
+            #expect(doctor.code == 3 && doctor.output.contains("key: An account under another key"), "\(doctor)")
+            #expect(doctor.output.contains("\"ubiquitousctl account resolve\" decides"), "\(doctor)")
         }
     }
 

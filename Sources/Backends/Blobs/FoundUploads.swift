@@ -62,6 +62,9 @@ struct FoundUploads {
             }
             sentences.append("Other keys: \(names.joined(separator: ", ")).")
         }
+        if sentences.isEmpty, !held.former.isEmpty, !held.former.areRemoved {
+            sentences.append("What was uploaded before the account got its key may still be there.")
+        }
         if sentences.isEmpty { return [] }
         // The service removes what is left from before a move. Later uploads are from a device that doesn't know of it.
         let isLate = !inPlain.isEmpty && held.former.areRemoved

@@ -92,11 +92,16 @@ struct DoctorCommand: ServiceCommand {
             &findings)
         found(device(state), &findings)
         guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
-        if state.state != "signed-out", state.isAt(url) { request.renews = true }
-        let steps = try await Progress.showing("Trying \(url)") {
-            try await account.check(url, request, timeout: Patience.remote)
+        let own = state.state != "signed-out" && state.isAt(url) ? state : nil
+        if own != nil { request.renews = true }
+        do {
+            let steps = try await Progress.showing("Trying \(url)") {
+                try await account.check(url, request, timeout: Patience.remote)
+            }
+            for step in steps { found(Finding(step, isNamed: true, of: own), &findings) }
+        } catch let error as UbiquitousStoreError where error.code == .invalidArguments && phraseFile != nil {
+            found(Finding("key", error.message, isPassed: false), &findings)
         }
-        for step in steps { found(Finding(step, isNamed: true), &findings) }
     }
 
     /// What to do about files that are not in force.
@@ -130,12 +135,14 @@ struct DoctorCommand: ServiceCommand {
             let steps = try await Progress.showing("Trying \(url)") {
                 try await account.check(url, request, timeout: Self.patience)
             }
-            let wrong = steps.filter { !$0.isRight }
+            let tried = steps.map { ($0, Finding($0, isNamed: false, of: state)) }
             // A wrong clock doesn't stop sync, but makes the wrong values win.
-            for step in steps where !step.isRight || step.step == "clock" && !step.detail.isEmpty {
-                found(Finding(step, isNamed: false), &findings)
+            for (step, finding) in tried {
+                if !finding.isPassed || step.step == "clock" && !step.detail.isEmpty { found(finding, &findings) }
             }
-            if wrong.isEmpty { found(Finding("remote", "\(url) passes all \(steps.count) steps"), &findings) }
+            if tried.allSatisfy(\.1.isPassed) {
+                found(Finding("remote", "\(url) passes all \(steps.count) steps"), &findings)
+            }
         } catch let error as UbiquitousStoreError where error.code == .timedOut {
             let seconds = Self.patience.components.seconds
             let advice = "\"ubiquitousctl doctor \(url)\" waits longer."
@@ -218,17 +225,28 @@ private struct Finding: Sendable {
     }
 
     /// Makes the finding for a step of testing a remote.
-    /// - Parameter isNamed: whether the user has named the remote; otherwise it is the account's.
-    init(_ step: BackendStep, isNamed: Bool) {
+    /// - Parameters:
+    ///   - isNamed: whether the user has named the remote; otherwise it is the account's.
+    ///   - account: the account that is signed in; `nil` if it is elsewhere.
+    init(_ step: BackendStep, isNamed: Bool, of account: AccountDescription?) {
+        let isOthers = step.step == "key" && !step.isPassed && account?.isReset == true
+        let detail = isOthers ? "An account under another key than this device's is here." : step.detail
+        let isKept = step.step == "leftovers" && account?.isPhraseUnconfirmed == true
         let advice: String? =
-            if step.step == "clock", step.isDoubtful {
+            if isKept {
+                "It stays until somebody has seen the recovery words: \"ubiquitousctl account phrase\" shows them."
+            } else if isOthers {
+                "\"ubiquitousctl account resolve\" decides which is right."
+            } else if step.step == "key", let advice = Failure.advice(on: step.detail) {
+                advice.text
+            } else if step.step == "clock", step.isDoubtful {
                 "\"timedatectl\" shows this device's time, and what sets it."
             } else if step.detail.contains("an authority of its own") {
                 isNamed
                     ? "Name the file of its certificate with --ca-file, here and for signing in."
                     : "\"ubiquitousctl account renew --ca-file FILE\" takes its certificate."
             } else { nil }
-        self.init(step.step, step.detail + (advice.map { "\n\($0)" } ?? ""), isPassed: step.isRight)
+        self.init(step.step, detail + (advice.map { "\n\($0)" } ?? ""), isPassed: step.isRight && !isKept)
     }
 
     /// Makes the finding for a check that was not done, with the reason.
