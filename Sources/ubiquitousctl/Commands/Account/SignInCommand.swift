@@ -110,16 +110,19 @@ struct SignOutCommand: ServiceCommand {
         try? await Progress.showing("Syncing") { try await object.syncNow(timeout: Patience.remote) }
         let count = try await object.properties().pendingChanges
         if count == 0 { return }
-        let warning: Sentence = "The remote does not have \(count) of this device's changes; removing them loses them."
-        guard isatty(STDIN_FILENO) == 1, !options.change.json else {
-            throw Failure(
-                .refused, warning,
-                advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
-        }
-        Output.remark(warning)
+        let failure = Self.unsaved(count)
+        guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
+        Output.remark(Sentence(verbatim: failure.message))
         let advice = localized("Use --discard-changes.")
         let question = Question("Remove them all the same?", default: false, advice: advice)
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+    }
+
+    /// The error if removing values would lose changes.
+    private static func unsaved(_ count: Int) -> Failure {
+        Failure(
+            .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
+            advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
     }
 
     @BusActor
@@ -138,15 +141,18 @@ struct SignOutCommand: ServiceCommand {
         }
     }
 
-    /// Fails if the service would refuse to sign out.
+    /// Fails if signing out would be refused, as far as that can be told without syncing.
     @BusActor
     private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
-        if account.isPhraseUnconfirmed, !forgetKey {
-            throw Failure(.refused, "Nobody has confirmed the account's recovery phrase.", advice: Self.advice)
+        if clearValues, !discardChanges, account.pendingChanges > 0, account.state == "paused" {
+            throw Self.unsaved(account.pendingChanges)
         }
         if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
             throw Failure(
                 .refused, "The account is moving to a new key, and only this device has it; wait until that is done.")
+        }
+        if account.isPhraseUnconfirmed, !forgetKey {
+            throw Failure(.refused, "Nobody has confirmed the account's recovery phrase.", advice: Self.advice)
         }
     }
 
