@@ -218,6 +218,25 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a key's file that is damaged while the service runs is repaired with the words`() async throws {
+        try await Terminal.with { terminal in
+            let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            let phrase = try await terminal.ctl("account", "phrase").output
+            terminal.device.keepSecret(phrase)
+            try terminal.write("words", phrase)
+            let state = terminal.device.stateDirectory
+            let files = FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String } ?? []
+            let key = try #require(files.first { $0.hasSuffix("/account-key.plist") })
+            try Data("no key".utf8).write(to: URL(filePath: state + "/" + key))
+            #expect(try await terminal.ctl("account", "phrase").code != 0)
+            let unlocked = try await terminal.ctl(
+                "account", "unlock", "--phrase-file", terminal.file("words"), "--json")
+            #expect(unlocked.code == 0 && unlocked.output == #"{"changed":true}"#, "\(unlocked)")
+            #expect(try await terminal.ctl("account", "phrase").output == phrase)
+        }
+    }
+
     @Test func `the doctor tries words, and a device is forgotten with its key`() async throws {
         try await Terminal.with { terminal in
             let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))

@@ -63,7 +63,8 @@ struct UnlockCommand: ServiceCommand {
             account = try await Progress.showing("Syncing") { try await object.synced() }
         }
         if account.isReset, let error = account.lastError { throw error }
-        let isLocked = account.needsKey
+        var isLocked = account.needsKey
+        if !isLocked, account.isEncrypted { isLocked = try await isKeyFileUnusable(object) }
         let unlocks = isLocked && !options.change.check
         if let phrase = try phraseFile.map({ try Phrase.read(from: $0) }) {
             let use = unlocks ? unlock : check
@@ -72,6 +73,16 @@ struct UnlockCommand: ServiceCommand {
             try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
         }
         options.change.report(isLocked ? "unlock \(account.backend)" : nil)
+    }
+
+    /// Whether the file with the account's key can't be used. As long as the service runs it has the key in memory, so
+    /// it syncs all the same.
+    @BusActor
+    private func isKeyFileUnusable(_ object: AccountObject) async throws -> Bool {
+        do { _ = try await object.recoveryPhrase(marksShown: false) } catch let error as UbiquitousStoreError {
+            return error.code == .keyNeeded
+        }
+        return false
     }
 
     /// Refuses words that don't open the account.
