@@ -74,7 +74,7 @@ struct RobustnessTests {
             }
             defer { for flood in floods { flood.hangUp() } }
             try await eventually("the flood is there") { machine.device.log.contains("want no answer") }
-            for number in 0..<200 {
+            for number in 0..<40 {
                 try await eventually("call \(number) is answered") {
                     let name = await errorName { try await store.set("key", .integer(Int64(number))) }
                     // The bus refuses the call if a busy machine has left the service no time to read.
@@ -82,7 +82,7 @@ struct RobustnessTests {
                     return name.isEmpty
                 }
             }
-            #expect(try await store.value("key") == .integer(199))
+            #expect(try await store.value("key") == .integer(39))
             #expect(machine.device.exit == nil)
         }
     }

@@ -94,6 +94,8 @@ struct AdmissionTests {
             try answer.enterContainer("v", "u")
             return try answer.readUInt32()
         }
+        // Tasks that begin together run in any order.
+        try await eventually { kept.count == 1 }
         async let mistaken = errorName {
             try await client.invoke(nil, "/thing", "org.example.Thing", "WhoAmI") { try $0.append("more") }
         }
