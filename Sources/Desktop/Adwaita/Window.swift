@@ -70,13 +70,38 @@ package final class PreferencesWindow: Window {
         adw_preferences_window_add_toast(self.as(AdwPreferencesWindow.self), toast.opaque)
     }
 
-    /// Shows a page over the others.
-    package func present(subpage: Widget) {
-        adw_preferences_window_present_subpage(self.as(AdwPreferencesWindow.self), subpage.as(GtkWidget.self))
+    /// The page over the others, until it has slid out.
+    private var subpage: Widget?
+    private var nextSubpage: Widget?
+
+    /// Shows a page over the others, once the one before has slid out: libadwaita 1.2 removes what is presented earlier
+    /// together with that one, and shows an empty window.
+    package func present(subpage next: Widget) {
+        guard subpage == nil else {
+            nextSubpage = next
+            return
+        }
+        subpage = next
+        let page = next.as(GtkWidget.self)
+        adw_preferences_window_present_subpage(self.as(AdwPreferencesWindow.self), page)
+        next.connect("notify::parent") { [weak self] in
+            // The window is still removing the page.
+            if gtk_widget_get_parent(page) == nil { MainThread.task { self?.presentNextSubpage() } }
+        }
+    }
+
+    private func presentNextSubpage() {
+        subpage = nil
+        guard let next = nextSubpage else { return }
+        nextSubpage = nil
+        present(subpage: next)
     }
 
     /// Closes the page that is over the others.
-    package func closeSubpage() { adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self)) }
+    package func closeSubpage() {
+        nextSubpage = nil
+        adw_preferences_window_close_subpage(self.as(AdwPreferencesWindow.self))
+    }
 
     /// The page that is shown, by its name in the `.ui` file.
     package var page: String {

@@ -97,6 +97,24 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
+        @Test func `a store that is opened while another one slides out is shown`() async throws {
+            let (desk, folder) = try await start()
+            defer { withExtendedLifetime(folder) {} }
+            try await desk.turn(to: "Apps")
+            for pause in [0, 20, 50, 100, 150] {
+                try await desk.press(PanelDesk.prefs)
+                try await desk.shows("Remove Everywhere")
+                try await desk.screen.press(.escape)
+                try await Task.sleep(for: .milliseconds(pause))
+                try await desk.screen.press(.enter)
+                try await desk.screen.press(.escape)
+                try await desk.hides("Remove Everywhere")
+            }
+            try await desk.press(PanelDesk.prefs)
+            try await desk.shows("Remove Everywhere")
+            #expect(desk.complaints == [])
+        }
+
         @Test func `a button that assistive technology presses twice opens one dialog`() async throws {
             let desk = try await PanelDesk()
             try await desk.device.start()
