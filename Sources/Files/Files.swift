@@ -92,6 +92,19 @@ package enum Files {
         try synchronize(directory: String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]))
     }
 
+    /// Makes a directory that only its owner may use, and those above it that are missing.
+    /// - Parameter path: from the root on.
+    /// - Throws: why there is no such directory.
+    package static func makeDirectories(_ path: String) throws(SystemError) {
+        var made = ""
+        var failure: SystemError?
+        for part in path.split(separator: "/") {
+            made += "/" + part
+            if mkdir(made, 0o700) != 0, errno != EEXIST { failure = SystemError() }
+        }
+        if let failure, access(path, F_OK) != 0 { throw failure }
+    }
+
     /// Syncs a directory, so that its names are on disk.
     package static func synchronize(directory: String) throws(SystemError) {
         let descriptor = try check { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }

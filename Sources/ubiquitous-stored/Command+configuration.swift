@@ -77,11 +77,7 @@ extension Command {
 
     /// Returns the directory, which is made with its parents if it is missing.
     func existing(_ path: String) throws -> String {
-        var made = ""
-        for part in path.split(separator: "/") {
-            made += "/" + part
-            guard mkdir(made, 0o700) == 0 || errno == EEXIST || errno == EROFS || errno == EACCES else { break }
-        }
+        try? Files.makeDirectories(path)
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw DaemonError("The directory \(path) can't be made: \(String(cString: strerror(errno))).")

@@ -76,6 +76,18 @@ import Testing
         }
     }
 
+    @Test func `a directory is made with those above it, and one below a file can't be`() throws {
+        try withDirectory {
+            let path = directory + "/a/b"
+            for _ in 0..<2 { try Files.makeDirectories(path) }
+            var status = stat()
+            #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o700)
+            try Files.write(path + "/file", [])
+            let error = #expect(throws: SystemError.self) { try Files.makeDirectories(path + "/file/c") }
+            #expect(error?.number == ENOTDIR)
+        }
+    }
+
     @Test func `a file that is larger than what is asked for is none, and so is a link`() throws {
         try withDirectory {
             let path = directory + "/file"

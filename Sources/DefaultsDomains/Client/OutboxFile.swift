@@ -188,13 +188,8 @@ package struct OutboxFile: Sendable {
     /// - Throws: why there is none; also if it is another user's, because nothing may be put there.
     private func makeDirectory() throws(SystemError) {
         if isOwn(directory, S_IFDIR) { return }
-        var path = ""
-        var failure = SystemError(EPERM)
-        for part in directory.split(separator: "/") {
-            path += "/" + part
-            if mkdir(path, 0o700) != 0, errno != EEXIST { failure = SystemError() }
-        }
-        guard isOwn(directory, S_IFDIR) else { throw failure }
+        try Files.makeDirectories(directory)
+        guard isOwn(directory, S_IFDIR) else { throw SystemError(EPERM) }
     }
 
     private func isOwn(_ path: String, _ type: mode_t) -> Bool {

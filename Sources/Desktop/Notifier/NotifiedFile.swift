@@ -20,11 +20,7 @@ struct NotifiedFile {
     /// Replaces the file.
     /// - Throws: `SystemError`.
     func write(_ causes: NotifiedCauses) throws {
-        var part = ""
-        for component in directory.split(separator: "/") {
-            part += "/" + component
-            mkdir(part, 0o700)
-        }
+        try Files.makeDirectories(directory)
         try Files.replace(path, with: Array(causes.text.utf8), by: path + ".new")
     }
 }
