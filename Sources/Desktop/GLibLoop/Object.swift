@@ -42,11 +42,7 @@ open class Object {
             MainActor.assumeIsolated { Unmanaged<Handler<Void>>.fromOpaque(data).takeUnretainedValue().body(()) }
             return 0
         }
-        g_signal_connect_data(
-            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
-            Unmanaged.passRetained(Handler<Void>(handler)).toOpaque(),
-            { data, _ in if let data { Unmanaged<Handler<Void>>.fromOpaque(data).release() } },
-            G_CONNECT_SWAPPED)
+        connect(signal, unsafeBitCast(callback, to: GCallback.self), Handler<Void>(handler))
     }
 
     /// Calls a handler with the text that a signal has as its argument.
@@ -56,11 +52,7 @@ open class Object {
             let text = String(cString: text)
             MainActor.assumeIsolated { Unmanaged<Handler<String>>.fromOpaque(data).takeUnretainedValue().body(text) }
         }
-        g_signal_connect_data(
-            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
-            Unmanaged.passRetained(Handler(handler)).toOpaque(),
-            { data, _ in if let data { Unmanaged<Handler<String>>.fromOpaque(data).release() } },
-            G_CONNECT_SWAPPED)
+        connect(signal, unsafeBitCast(callback, to: GCallback.self), Handler(handler))
     }
 
     /// Calls a handler with the integer that a signal has as its argument.
@@ -69,11 +61,14 @@ open class Object {
             nonisolated(unsafe) let data = data
             MainActor.assumeIsolated { Unmanaged<Handler<Int32>>.fromOpaque(data).takeUnretainedValue().body(number) }
         }
+        connect(signal, unsafeBitCast(callback, to: GCallback.self), Handler(handler))
+    }
+
+    /// Calls a C function with a handler as its first argument, which the connection keeps.
+    private func connect(_ signal: String, _ callback: GCallback, _ handler: AnyObject) {
         g_signal_connect_data(
-            pointer, signal, unsafeBitCast(callback, to: GCallback.self),
-            Unmanaged.passRetained(Handler(handler)).toOpaque(),
-            { data, _ in if let data { Unmanaged<Handler<Int32>>.fromOpaque(data).release() } },
-            G_CONNECT_SWAPPED)
+            pointer, signal, callback, Unmanaged.passRetained(handler).toOpaque(),
+            { data, _ in if let data { Unmanaged<AnyObject>.fromOpaque(data).release() } }, G_CONNECT_SWAPPED)
     }
 }
 
