@@ -51,8 +51,11 @@ extension UserAccount {
         let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b", "only-attempt": "b"])
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
-            try self.move.checkIsOver()
-            if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown() }
+            if options.boolean("keep-last-key", default: false) {
+                // Nobody is told the phrase while the account moves.
+                try self.move.checkIsOver()
+                try self.keys.checkPhraseIsKnown()
+            }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {
                 try self.signOut(keepingValues: options.boolean("keep-values", default: true))
@@ -290,7 +293,7 @@ extension UserAccount {
                 },
                 .property("PhraseUnconfirmed", "b", changes: .silently, to: .everybody, on: daemon) {
                     account, message in
-                    try message.append(account.isEncrypted && (try? account.keys.checkPhraseIsKnown()) == nil)
+                    try message.append(account.isEncrypted && account.keys.isPhraseUnconfirmed)
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(UInt32(clamping: try account.pendingChanges()))

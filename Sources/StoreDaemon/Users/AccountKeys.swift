@@ -118,11 +118,12 @@ struct AccountKeys {
         }
     }
 
+    /// Whether the account's key is on this device, and nobody has confirmed its recovery phrase.
+    var isPhraseUnconfirmed: Bool { (try? AccountFile.read(in: directory)).flatMap(current)?.wasShown == false }
+
     /// Refuses to leave an account that possibly nobody could open afterwards.
     func checkPhraseIsKnown() throws {
-        guard let file = try? AccountFile.read(in: directory), let key = current(of: file), !key.wasShown else {
-            return
-        }
+        guard isPhraseUnconfirmed else { return }
         throw BusError.store(
             .conflict,
             "Nobody has confirmed the account's recovery phrase. Without it, and without a device that is signed in, "

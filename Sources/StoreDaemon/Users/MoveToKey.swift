@@ -139,11 +139,11 @@ final class MoveToKey {
     func continueMove() async {
         guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
         let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
-        let next = MoveProgress.next(
-            movingSince: begun, key: begun == nil ? keys.current(of: file)?.standing : nil, facts)
+        let key = begun == nil ? keys.current(of: file) : nil
+        let next = MoveProgress.next(movingSince: begun, key: key?.standing, facts)
         do {
             switch next {
-            case .wait: if begun == nil { findPublication(under: keys.current(of: file)) }
+            case .wait: findPublication(under: key)
             case .giveWay: try withdraw()
             case .adoptKey: try await alone { try await adoptKey(false) }
             case .confirm: try confirm()
