@@ -11,6 +11,12 @@ extension Unicode.Scalar {
         default: false
         }
     }
+
+    /// The number of a scalar that ``isHidden``, as four hexadecimal digits.
+    package var fourDigits: String {
+        let digits = String(value, radix: 16)
+        return String(repeating: "0", count: 4 - digits.count) + digits
+    }
 }
 
 /// Writes JSON that ``JSONReader`` reads as the same value.
@@ -88,9 +94,7 @@ package struct JSONWriter {
             case "\"", "\\": text += "\\\(scalar)"
             case "\n": text += "\\n"
             case "\t": text += "\\t"
-            case _ where scalar.isHidden:
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where scalar.isHidden: text += "\\u" + scalar.fourDigits
             default: text.unicodeScalars.append(scalar)
             }
         }

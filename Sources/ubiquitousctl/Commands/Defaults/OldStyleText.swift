@@ -45,8 +45,7 @@ enum OldStyleText {
         guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         return text.unicodeScalars.reduce(into: "") { shown, scalar in
             guard scalar.isHidden, scalar != "\n", scalar != "\t" else { return shown.unicodeScalars.append(scalar) }
-            let digits = String(scalar.value, radix: 16)
-            shown += "\\U" + String(repeating: "0", count: 4 - digits.count) + digits
+            shown += "\\U" + scalar.fourDigits
         }
     }
 
