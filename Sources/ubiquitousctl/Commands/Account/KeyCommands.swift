@@ -24,7 +24,7 @@ struct PhraseCommand: ServiceCommand {
     func perform() async throws {
         let account = try await service.account()
         let phrase = try await account.recoveryPhrase(marksShown: true)
-        if try await account.properties().lastError?.code == .keyNeeded {
+        if try await account.properties().needsKey {
             Output.remark(
                 """
                 The remote has another key by now. These words open the account only if this device's is put back \

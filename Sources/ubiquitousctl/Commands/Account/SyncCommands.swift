@@ -43,7 +43,7 @@ struct ResumeCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Resuming") { _, account in
-            if let error = account.lastError, error.code == .remoteReset { throw error }
+            if account.isReset, let error = account.lastError { throw error }
             return account.state == "paused" ? "resume sync" : nil
         } _: {
             try await $0.setPaused(false)
