@@ -6,10 +6,13 @@ extension Device {
     /// Restarts the service without the key of its encrypted account, as if the key's file had been lost.
     package func loseKey() async throws {
         kill()
-        let files = FileManager.default.enumerator(atPath: stateDirectory)?.compactMap { $0 as? String } ?? []
-        for file in files where file.hasSuffix("/account-key.plist") {
-            try FileManager.default.removeItem(atPath: stateDirectory + "/" + file)
-        }
+        for file in keyFiles { try FileManager.default.removeItem(atPath: file) }
         try await start()
+    }
+
+    /// The files with the keys of the users' encrypted accounts.
+    package var keyFiles: [String] {
+        let files = FileManager.default.enumerator(atPath: stateDirectory)?.compactMap { $0 as? String } ?? []
+        return files.filter { $0.hasSuffix("/account-key.plist") }.map { stateDirectory + "/" + $0 }
     }
 }

@@ -250,7 +250,7 @@ struct EncryptionTests {
         try await withTwoDevices { devices in
             let laptop = try devices.account(devices.laptop)
             try await laptop.join(devices.url, Self.encrypted)
-            let key = try keyFile(devices.laptop)
+            let key = try #require(devices.laptop.keyFiles.first)
             let directory = URL(filePath: key).deletingLastPathComponent().path
             // Leaves on the disk what a kill at this moment would.
             devices.laptop.kill()
@@ -271,7 +271,7 @@ struct EncryptionTests {
         try await withTwoDevices { devices in
             let laptop = try devices.account(devices.laptop)
             try await laptop.join(devices.url, Self.encrypted)
-            let key = try keyFile(devices.laptop)
+            let key = try #require(devices.laptop.keyFiles.first)
             let whole = try Data(contentsOf: URL(filePath: key))
             // A directory in place of the key's file can't be removed as a file.
             try FileManager.default.removeItem(atPath: key)
@@ -369,7 +369,7 @@ struct EncryptionTests {
             try await laptop.syncNow()
             try await laptop.signIn(devices.url)
             try await laptop.syncNow()
-            let key = try keyFile(devices.laptop)
+            let key = try #require(devices.laptop.keyFiles.first)
             var status = stat()
             #expect(stat(key, &status) == 0 && status.st_mode & 0o777 == 0o600)
             let other = try await anotherKeyFile(devices)
@@ -469,15 +469,9 @@ struct EncryptionTests {
         let phone = try devices.account(devices.phone)
         try await phone.join("folder://" + devices.makeFolder("other"), Self.encrypted)
         devices.phone.keepSecret(try await phone.recoveryPhrase(flags: 1))
-        let file = try Data(contentsOf: URL(filePath: keyFile(devices.phone)))
+        let file = try Data(contentsOf: URL(filePath: #require(devices.phone.keyFiles.first)))
         try await phone.signOut()
         return file
-    }
-
-    private func keyFile(_ device: Device) throws -> String {
-        let files = try #require(FileManager.default.enumerator(atPath: device.stateDirectory))
-        let name = files.compactMap { $0 as? String }.first { $0.hasSuffix("/account-key.plist") }
-        return device.stateDirectory + "/" + (try #require(name))
     }
 
     private func detail(of step: String, in steps: [[String: Value]]) -> String {
@@ -779,7 +773,7 @@ struct EncryptionTests {
             // Joining another remote, encrypted, and signing out removes the key.
             let safe = "folder://" + (try devices.makeFolder("safe"))
             try await laptop.join(safe, ["encrypt": .boolean(true), "bring-values": .boolean(true)])
-            let key = try keyFile(devices.laptop)
+            let key = try #require(devices.laptop.keyFiles.first)
             try await laptop.signOut()
             #expect(access(key, F_OK) != 0)
             #expect(try await laptop.property("Encrypted") == .boolean(false))

@@ -225,10 +225,8 @@ import UbiquitousStoreTesting
             let phrase = try await terminal.ctl("account", "phrase").output
             terminal.device.keepSecret(phrase)
             try terminal.write("words", phrase)
-            let state = terminal.device.stateDirectory
-            let files = FileManager.default.enumerator(atPath: state)?.compactMap { $0 as? String } ?? []
-            let key = try #require(files.first { $0.hasSuffix("/account-key.plist") })
-            try Data("no key".utf8).write(to: URL(filePath: state + "/" + key))
+            let key = try #require(terminal.device.keyFiles.first)
+            try Data("no key".utf8).write(to: URL(filePath: key))
             #expect(try await terminal.ctl("account", "phrase").code != 0)
             let unlocked = try await terminal.ctl(
                 "account", "unlock", "--phrase-file", terminal.file("words"), "--json")

@@ -40,9 +40,7 @@ extension PanelWindowTests {
             try await desk.device.start()
             try await desk.open()
             try await desk.openSignIn(.webDAV, showing: Self.certificate)
-            try await desk.reach("Keep Settings In")
-            try await desk.screen.enterField()
-            try await desk.screen.type(url)
+            try await desk.typePlace(url)
             try await desk.screen.press(.escape)
             try await desk.hides("Keep Settings In")
             #expect(server.requests.isEmpty)
@@ -88,9 +86,7 @@ extension PanelWindowTests {
             try await desk.device.start()
             try await desk.open()
             try await desk.openSignIn(.webDAV, showing: Self.certificate)
-            try await desk.reach("Keep Settings In")
-            try await desk.screen.enterField()
-            try await desk.screen.type(url)
+            try await desk.typePlace(url)
             try await desk.screen.press(.alt, "h")
             try await eventually("the server is asked") { !server.requests.isEmpty }
             try await desk.screen.waits(until: "only Cancel takes the keyboard") { $0.focus?.isOn("Cancel") == true }

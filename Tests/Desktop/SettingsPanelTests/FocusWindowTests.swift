@@ -156,9 +156,7 @@ extension PanelWindowTests {
             try await desk.device.start()
             try await desk.open()
             try await desk.openSignIn(.folder, showing: "Path of the Folder")
-            try await desk.reach("Keep Settings In")
-            try await desk.screen.enterField()
-            try await desk.screen.type("/nowhere")
+            try await desk.typePlace("/nowhere")
             try await desk.screen.press(.alt, "o")
             try await desk.shows("Other Locations")
             // To the home folder, which the chooser then names when it is canceled.

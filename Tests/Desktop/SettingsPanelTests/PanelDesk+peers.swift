@@ -52,11 +52,16 @@ extension PanelDesk {
         try await shows(field)
     }
 
-    /// Types the remote's address into the first field of the sign-in dialog, and confirms.
-    func enterPlace(_ place: String) async throws {
+    /// Types the remote's address into the first field of the sign-in dialog.
+    func typePlace(_ place: String) async throws {
         try await reach("Keep Settings In")
         try await screen.enterField()
         try await screen.type(place)
+    }
+
+    /// Does the same, and confirms.
+    func enterPlace(_ place: String) async throws {
+        try await typePlace(place)
         try await screen.press(.enter)
     }
 

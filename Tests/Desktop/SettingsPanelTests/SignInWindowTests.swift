@@ -50,9 +50,7 @@ extension PanelWindowTests {
             try await desk.device.start()
             try await desk.open()
             try await desk.openSignIn(.webDAV, showing: "Certificate File, If the Server Has Its Own")
-            try await desk.reach("Keep Settings In")
-            try await desk.screen.enterField()
-            try await desk.screen.type("http://127.0.0.1:\(server.port)/settings")
+            try await desk.typePlace("http://127.0.0.1:\(server.port)/settings")
             try await desk.screen.press(.alt, style == .german ? "p" : "h")
             let outcome = desk.text("%1: failed").replacing("%1", with: desk.text("User and Password"))
             try await desk.screen.waits(until: "the keyboard is on “\(outcome)”, which is in the window") { sight in
