@@ -113,7 +113,8 @@ struct DefaultsCommandTests {
                 try await defaults("write", editor, "{ size = 14; names = (a, \"b c\"); data = <0a0b>; }").code == 0)
             #expect(
                 try await defaults("read", editor).output
-                    == "{\n    data = <0a0b>;\n    names = (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}")
+                    == "{\n    data = <0a0b>;\n    names =     (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}"
+            )
             // A word without a type is a string, or a property list in old-style text, in containers too.
             let words = ["-array", "14", "true", "(1, b)", "-int", "3"]
             #expect(try await defaults(["write", editor, "mixed"] + words).code == 0)
@@ -226,6 +227,26 @@ struct OldStyleTextTests {
             "empty": .array([]), "inner": .dictionary(["k k": .string("")]),
         ])
         #expect(try OldStyleText.value(OldStyleText.text(value)) == value)
+    }
+
+    @Test func `containers are laid out and quoted as on macOS`() throws {
+        let tile: Value = .dictionary(["tile-data": .dictionary(["name": .string("en_US"), "GUID": .integer(17)])])
+        #expect(
+            OldStyleText.text(.dictionary(["apps": .array([tile, .string("Dock")]), "none": .array([])])) == """
+                {
+                    apps =     (
+                                {
+                            "tile-data" =             {
+                                GUID = 17;
+                                name = "en_US";
+                            };
+                        },
+                        Dock
+                    );
+                    none =     (
+                    );
+                }
+                """)
     }
 
     @Test func `a word has quotes inside of containers alone, and what macOS escapes is read`() throws {

@@ -12,7 +12,8 @@ internal import PropertyListFiles
 enum OldStyleText {
     // MARK: Writing
 
-    /// Returns a value as macOS's `defaults read` prints it.
+    /// Returns a value as macOS's `defaults read` prints it. A container within another one repeats its indentation
+    /// before the brace, as there.
     static func text(_ value: Value, indent: Int = 0) -> String {
         let space = String(repeating: "    ", count: indent + 1)
         let end = String(repeating: "    ", count: indent)
@@ -25,13 +26,14 @@ enum OldStyleText {
         case .data(let bytes): return "<" + bytes.map(hexadecimal).joined() + ">"
         case .date(let seconds): return word(date(seconds), indent)
         case .array(let values):
-            if values.isEmpty { return "(\n\(end))" }
-            return "(\n" + values.map { space + text($0, indent: indent + 1) }.joined(separator: ",\n") + "\n\(end))"
+            if values.isEmpty { return "\(end)(\n\(end))" }
+            return "\(end)(\n" + values.map { space + text($0, indent: indent + 1) }.joined(separator: ",\n")
+                + "\n\(end))"
         case .dictionary(let values):
             let lines = values.sorted { $0.key < $1.key }.map { key, value in
                 "\(space)\(quoted(key.string)) = \(text(value, indent: indent + 1));\n"
             }
-            return "{\n" + lines.joined() + end + "}"
+            return "\(end){\n" + lines.joined() + end + "}"
         }
     }
 
@@ -64,7 +66,6 @@ enum OldStyleText {
             !text.isEmpty
             && text.utf8.allSatisfy {
                 (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                    || $0 == 0x5F || $0 == 0x2E || $0 == 0x2F || $0 == 0x24
             }
         if isPlain { return text }
         let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
