@@ -288,6 +288,29 @@ import Testing
         #expect(try a.values(store) == ["a": .integer(1), "b": .integer(2)])
     }
 
+    @Test func `a device that forgot a store doesn't remove an older version of its head in place of the last`()
+        async throws
+    {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        let (name, earlier) = (a.headName, try place.read(a.headName))
+        try a.set(store, "b", .integer(2))
+        try await a.sync()
+        let latest = try place.read(name)
+        try forgetStore(on: a)
+        // The storage returns an older version.
+        try place.write(name, earlier)
+        try a.set(store, "c", .integer(3))
+        try await a.sync()
+        #expect(try place.read(name) == earlier)
+        try place.write(name, latest)
+        try a.set(store, "c", .integer(4))
+        try await a.sync()
+        #expect(try Set(a.values(store).keys) == ["a", "b", "c"])
+        #expect(throws: (any Error).self) { try place.read(name) }
+    }
+
     @Test func `a device that forgot a store leaves the segments of what it published, as long as it was not read`()
         async throws
     {

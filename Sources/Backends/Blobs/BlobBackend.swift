@@ -133,14 +133,16 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     // MARK: Pulling
 
-    /// Whether this pull trusts neither the storage's versions nor known markers: the first, then every twentieth.
-    private var isThorough: Bool { pulls % 20 == 1 }
+    /// Whether this pull trusts neither the storage's versions nor known markers: the first, then every twentieth, and
+    /// each that begins from nothing.
+    private var isThorough = true
 
     /// Begins to read what is new since a cursor.
     public func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
         pulls += 1
+        isThorough = pulls % 20 == 1 || cursor == nil
         account.markers.isThorough = isThorough
         heads.forgetListed()
         forgetNews()

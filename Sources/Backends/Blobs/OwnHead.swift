@@ -193,9 +193,9 @@ final class OwnHead<Storage: BlobStorage> {
         do throws(BlobFlaw) {
             let head = try wrapping.head(bytes).head
             let found = HeadIdentity(origin: origin, digest: Head.digest(of: bytes), sequence: head.sequence)
-            guard heads.mayRetire(found, upTo: sequence, joined: joined) else { return false }
+            guard heads.mayRetire(found, upTo: sequence, joined: joined, environment.time()) else { return false }
         } catch {
-            if error == .tooNew || error == .otherKey || !heads.mayRetireUnreadable(origin, environment.time()) {
+            if error == .tooNew || error == .otherKey || !heads.mayRetireDoubtful(origin, environment.time()) {
                 return false
             }
         }

@@ -48,8 +48,8 @@ package struct OwnHeads: Sendable {
     /// Whether the device has to read everything again: it has left an origin, and no longer knows which of that
     /// origin's writes it has seen.
     package private(set) var readsAnew = false
-    /// Since when heads under former origins can't be read, in microseconds.
-    private var unreadable: [Origin: UInt64] = [:]
+    /// Since when heads under former origins can't be read, or aren't the last ones, in microseconds.
+    private var doubtful: [Origin: UInt64] = [:]
 
     private static let mostWritten = 1024
 
@@ -141,19 +141,27 @@ package struct OwnHeads: Sendable {
         return origins.filter { $0 != origin && names.contains($0.description) }
     }
 
-    /// Whether a head under a former origin may be removed: this device has joined all of it, and it is not later than
-    /// what this device published. A later one comes from the device whose disk was copied.
-    package mutating func mayRetire(_ head: HeadIdentity, upTo count: UInt64, joined: Set<Bits128>) -> Bool {
-        unreadable[head.origin] = nil
+    /// Whether a head under a former origin may be removed: this device has joined all of it, and published it last
+    /// under that origin. A later one comes from the device whose disk was copied. An earlier one may be what a storage
+    /// returns in place of the last, which may hold what this device has forgotten. It may also be all that there is,
+    /// and is removed after a day.
+    /// - Parameter count: how often the device has begun to publish under the origin.
+    package mutating func mayRetire(
+        _ head: HeadIdentity, upTo count: UInt64, joined: Set<Bits128>, _ now: UInt64
+    ) -> Bool {
         guard head.sequence <= count || !Rule.retiredHeads.isOn else { return false }
-        return joined.contains(head.digest) || held.contains(head.digest)
+        guard joined.contains(head.digest) || held.contains(head.digest) else {
+            doubtful[head.origin] = nil
+            return false
+        }
+        return head.sequence >= count || mayRetireDoubtful(head.origin, now)
     }
 
-    /// Whether an unreadable head under a former origin may be removed: after a day. It may be readable later, and hold
-    /// what no other device has.
-    package mutating func mayRetireUnreadable(_ origin: Origin, _ now: UInt64) -> Bool {
-        let since = min(unreadable[origin] ?? now, now)
-        unreadable[origin] = since
+    /// Whether a head under a former origin may be removed that can't be read, or isn't the last one: after a day. It
+    /// may be readable later, and hold what no other device has.
+    package mutating func mayRetireDoubtful(_ origin: Origin, _ now: UInt64) -> Bool {
+        let since = min(doubtful[origin] ?? now, now)
+        doubtful[origin] = since
         return now - since >= Retention.day
     }
 }

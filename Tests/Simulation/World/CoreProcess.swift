@@ -458,9 +458,10 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private func mayRetire(_ blob: CoreBlob, _ origin: Origin) -> Bool {
         if case .head(let head) = blob {
             let count = device.disk.formerCounts[head.origin] ?? 0
-            return own.mayRetire(head.identity, upTo: count, joined: joinedHeads.union(device.disk.current.heads))
+            let joined = joinedHeads.union(device.disk.current.heads)
+            return own.mayRetire(head.identity, upTo: count, joined: joined, time)
         }
-        return own.mayRetireUnreadable(origin, time)
+        return own.mayRetireDoubtful(origin, time)
     }
 
     // MARK: Garbage

@@ -52,6 +52,8 @@ protocol SimulatedDevice: AnyObject {
 
     /// Whether a store is synced.
     func isSynchronized(_ store: Int) -> Bool
+    /// Whether a store's values have arrived, so that the device publishes it.
+    func hasArrived(_ store: Int) -> Bool
     /// Carries out a chore. Devices of the core form ignore it.
     func perform(_ chore: Chore, store: Int, duration: UInt64)
     /// Loses the file with the account's key. The process is stopped for that.
@@ -100,4 +102,5 @@ extension SimulatedDevice {
     var isMoving: Bool { false }
     func endChores() {}
     func isSynchronized(_ store: Int) -> Bool { true }
+    func hasArrived(_ store: Int) -> Bool { true }
 }

@@ -41,6 +41,11 @@ extension WholeDevice {
 
     func isSynchronized(_ store: Int) -> Bool { process?.store(store).isSynchronized ?? false }
 
+    func hasArrived(_ store: Int) -> Bool {
+        let awaited = try? process?.database.storesAwaitingDownload()
+        return awaited?.contains(Names.stores[store]) == false
+    }
+
     func endChores() {
         files.failsToSync(until: 0)
         if process?.sync.isPaused == true { setPaused(false) }

@@ -211,7 +211,7 @@ final class World<Device: SimulatedDevice> {
     /// Records that the remote has everything that a device holds.
     func noteSettled(_ device: Device) {
         guard let place = device.place else { return }
-        for store in 0..<conditions.stores where device.isSynchronized(store) {
+        for store in 0..<conditions.stores where device.isSynchronized(store) && device.hasArrived(store) {
             let state = device.state(of: store)
             for key in 0..<conditions.keys {
                 ledger.update(Cell(place: place, store: store, key: key)) {
