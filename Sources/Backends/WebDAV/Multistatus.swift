@@ -118,12 +118,14 @@ struct Multistatus {
         member = nil
     }
 
-    /// Takes the last part of the address alone: a server behind a proxy may put the wrong path before it.
+    /// Takes the last part of the address alone: a server behind a proxy may put the wrong path before it. An encoded
+    /// slash is in no name, and would lead to another folder.
     private mutating func setName() {
         let reference = trimmed.prefix { $0 != "?" && $0 != "#" }
         if reference.hasSuffix("/") { member?.isFolder = true }
         let last = reference.split(separator: "/").last ?? ""
-        member?.name = PercentCoding.decode(last) ?? ""
+        let name = PercentCoding.decode(last) ?? ""
+        member?.name = name.contains("/") ? "" : name
     }
 
     private var trimmed: String {

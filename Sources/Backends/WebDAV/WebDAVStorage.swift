@@ -7,6 +7,7 @@
 internal import BackendSupport
 package import Blobs
 internal import HTTPClient
+internal import RemoteAddress
 package import Replication
 internal import Synchronization
 
@@ -163,11 +164,12 @@ package final class WebDAVStorage: BlobStorage {
         return try await client.send(request)
     }
 
-    /// Returns the address of a file or folder in the account's. Names need no encoding.
+    /// Returns the address of a file or folder in the account's. Sync tools give copies of heads names with any
+    /// characters.
     func address(_ name: String) -> HTTPAddress {
         var address = url.address
         let base = address.path == "/" ? "" : address.path
-        address.path = base + (name.hasPrefix("/") ? name : "/" + name)
+        address.path = base + (name.hasPrefix("/") ? "" : "/") + PercentCoding.encode(name, keeping: "/")
         return address
     }
 

@@ -140,6 +140,21 @@ extension WebDAVServerTests {
         #expect(try await devices[1].pull())
         #expect(devices[1].values("org.example.Notes").count == 2)
     }
+
+    @Test(
+        .enabled(if: WebDAVCostTests.kind != nil, "no WebDAV server is installed"),
+        arguments: [" (conflicted copy)", "%41", "?x", "#x", "é", " 100%"])
+    func `a copy of a head is read, whatever a sync tool has added to its name`(_ added: String) async throws {
+        let server = try WebDAVServer(#require(WebDAVCostTests.kind))
+        let devices = try await BackendConformance.devices(
+            2, EmptyRemote { try WebDAVBackend.make(url: server.url, credentials: .init()) })
+        devices[0].set("org.example.Notes", "a", .integer(1))
+        try await devices[0].sync()
+        let head = server.root + "/h/\(devices[0].origin)"
+        try FileManager.default.moveItem(atPath: head, toPath: head + added)
+        #expect(try await devices[1].pull())
+        #expect(devices[1].values("org.example.Notes") == ["a": .integer(1)])
+    }
 }
 
 /// Passwords and TLS, as real servers require them.
