@@ -69,6 +69,39 @@ struct ResolveTests {
         }
     }
 
+    @Test(arguments: ["", "junk", "another account's"])
+    func `a damaged file that says which account is there is written anew`(_ damage: String) async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            var bytes = Data(damage.utf8)
+            if damage == "another account's" {
+                let other = try TemporaryDirectory()
+                try await laptop.join("folder://" + other.path)
+                let name = try await laptop.text("AccountIdentifier")
+                bytes = try Data(contentsOf: URL(filePath: other.path + "/a/" + name))
+            }
+            try await devices.join()
+            try await devices.store(devices.laptop).set("both", .integer(1))
+            _ = try await devices.converge()
+            let marker = URL(filePath: devices.folder + "/a/" + (try await laptop.text("AccountIdentifier")))
+            try bytes.write(to: marker)
+            // A service that starts reads everything.
+            for device in [devices.laptop, devices.phone] {
+                try await device.stop()
+                try await device.start()
+                let account = try devices.account(device)
+                #expect(await errorName { try await account.syncNow() } == "Corrupt")
+                #expect(try await account.text("LastErrorMessage").contains("account resolve local"))
+            }
+            #expect(await errorName { try await phone.resolve("remote") } == "Conflict")
+            try await laptop.resolve("local")
+            try await devices.store(devices.laptop).set("laptop", .integer(1))
+            try await phone.syncNow()
+            #expect(try await devices.converge() == ["both": .integer(1), "laptop": .integer(1)])
+            for account in [laptop, phone] { #expect(try await account.lastError() == "") }
+        }
+    }
+
     @Test func `what a device that only ever read says is right goes up as well`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

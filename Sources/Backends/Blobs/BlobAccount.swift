@@ -71,7 +71,7 @@ final class BlobAccount<Storage: BlobStorage> {
         let identifier =
             protection.held.map { Bits128($0.key.identifier) }
             ?? Bits128(high: environment.random(), low: environment.random())
-        var found = try await writeMarker(of: identifier, try markerBytes(of: identifier))
+        var found = try await writeMarker(of: identifier, try markerBytes(of: identifier), replacing: false)
         guard let held = protection.held else { return found }
         found.sealed[held.key.identifier] = held.marker
         // If there are heads already, the first listing was stale, and other devices may use this marker.
@@ -83,7 +83,7 @@ final class BlobAccount<Storage: BlobStorage> {
         return found
     }
 
-    /// Writes an account's marker if it is missing. During a move it is the former form's marker, from which the move
+    /// Writes an account's marker if it is missing or damaged. During a move it is the former form's marker, from which the move
     /// continues.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         guard let identifier = Bits128(account) else {
@@ -93,9 +93,10 @@ final class BlobAccount<Storage: BlobStorage> {
         if let move = protection.move { return try await restoreFormer(of: move, identifier, bytes) }
         try await storage.check(creatingFolder: true)
         var found = try await markers.read(protection)
-        if found.isEmpty, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
+        let isDamaged = found.damaged.contains(identifier)
+        if found.isEmpty, !found.damaged.isEmpty, !isDamaged { throw RemoteError.damagedMarker }
         if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
-        if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes) }
+        if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes, replacing: isDamaged) }
         identifiers = []
         identifiers = try await choose(among: found, isOpening: true)
         try await noteFormerNames(found)
@@ -114,9 +115,14 @@ final class BlobAccount<Storage: BlobStorage> {
 
     /// Writes a marker, or finds that another device has just written the same.
     /// - Returns: the markers that are there then.
-    private func writeMarker(of identifier: Bits128, _ bytes: [UInt8]) async throws(RemoteError) -> FoundMarkers {
+    private func writeMarker(
+        of identifier: Bits128, _ bytes: [UInt8], replacing isDamaged: Bool
+    ) async throws(RemoteError) -> FoundMarkers {
         var failure: RemoteError?
-        do { try await storage.create(BlobName.marker(identifier), bytes) } catch { failure = error }
+        let name = BlobName.marker(identifier)
+        do throws(RemoteError) {
+            if isDamaged { try await storage.put(name, bytes) } else { try await storage.create(name, bytes) }
+        } catch { failure = error }
         var found = try await markers.read(protection)
         if let failure, !found.isThere(identifier) { throw failure }
         if protection.held == nil { found.plain.insert(identifier) }
@@ -355,7 +361,9 @@ final class BlobAccount<Storage: BlobStorage> {
 extension RemoteError {
     static let moving = RemoteError(.unavailable, "The account is moving to its key; that is finished first.")
     static let damagedMarker = RemoteError(
-        .damaged, "The file that says which account is here is damaged or has not arrived whole.")
+        .damaged,
+        "The file that says which account is here is damaged or has not arrived whole. If it stays so, \"ubiquitousctl "
+            + "account resolve local\" on a device of the account writes it anew.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
     /// The error for an account that is encrypted although this device knows it as unencrypted.

@@ -100,7 +100,7 @@ final class MarkerFolder<Storage: BlobStorage> {
         guard case .content(let bytes, _) = content else { return }
         do throws(BlobFlaw) {
             let marker = try AccountMarker(decoding: bytes)
-            guard marker.identifier == identifier else { return }
+            guard marker.identifier == identifier else { throw BlobFlaw.foreign }
             found.plain.insert(identifier)
             plain.insert(identifier)
         } catch .tooNew {
@@ -118,7 +118,7 @@ final class MarkerFolder<Storage: BlobStorage> {
     ) throws(RemoteError) {
         do throws(SealingFlaw) {
             let marker = try SealedMarker(decoding: bytes)
-            guard Bits128(marker.identifier) == identifier else { return }
+            guard Bits128(marker.identifier) == identifier else { throw SealingFlaw.foreign }
             found.sealed[marker.identifier] = marker
             // An altered marker of this device's own key isn't cached, because it may be repaired.
             if held?.key.identifier != marker.identifier || marker == held?.marker { sealed[identifier] = marker }

@@ -69,7 +69,8 @@ extension UserAccount {
     func resolve(inFavourOf side: Side) async throws {
         guard let file = try savedFile() else { throw Self.notSignedIn }
         if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
-        guard sync.isReset else {
+        // Publishing everything again mends what is damaged in the remote.
+        guard sync.isReset || side == .local && sync.lastError?.code == .damaged else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
         do {

@@ -24,7 +24,7 @@ extension AccountObject {
     func synced() async throws -> AccountDescription {
         do { try await unlessPaused { try await syncNow(timeout: Patience.remote) } } catch {
             let account = try await properties()
-            guard account.isReset || account.needsKey else { throw error }
+            guard account.isReset || account.needsKey || account.isDamaged else { throw error }
             return account
         }
         return try await properties()
@@ -37,6 +37,9 @@ extension AccountDescription {
 
     /// Whether this device lacks the account's key.
     var needsKey: Bool { lastError?.code == .keyNeeded }
+
+    /// Whether something of the account is damaged in the remote.
+    var isDamaged: Bool { lastError?.code == .corrupt }
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     var isPausedByUser: Bool { state == "paused" && lastError == nil }

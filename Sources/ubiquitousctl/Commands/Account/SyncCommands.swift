@@ -55,7 +55,7 @@ struct ResumeCommand: ServiceCommand {
 struct ResolveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
-        abstract: "Says which side is right, after the remote was emptied or is another account's.",
+        abstract: "Says which side is right, after the remote was emptied or damaged, or is another account's.",
         discussion: """
             Until then sync is paused: it could be a mistake, such as a folder that isn't mounted. Where somebody who can \
             write to the remote has put another key into an encrypted account, \"local\" goes on under this device's. \
@@ -73,8 +73,9 @@ struct ResolveCommand: ServiceCommand {
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
             let account = try await object.synced()
             if account.needsKey, side == .remote, let error = account.lastError { throw error }
-            isAsked = account.isReset || account.needsKey
-            if account.isReset { return "take the \(side.rawValue) values for right" }
+            let isDamaged = side == .local && account.isDamaged
+            isAsked = account.isReset || account.needsKey || isDamaged
+            if account.isReset || isDamaged { return "take the \(side.rawValue) values for right" }
             return account.needsKey ? "reject other keys than this device's" : nil
         } _: {
             try await $0.resolve(side, timeout: Patience.remote)
