@@ -152,6 +152,14 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("stores").output == notes)
             let remove = ["stores", "remove", notes]
             #expect(try await terminal.ctl2(remove + ["--check"]).output == "would remove \(notes) from this device")
+            // Removing would lose what only this device has.
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("set", "theme", "light"), 0)
+            for more in [[], ["--check"]] { expect(try await terminal.ctl2(remove + more), 3, "--discard-changes") }
+            #expect(try await terminal.ctl("get", "theme").output == "light")
+            let discard = try await terminal.ctl2(remove + ["--discard-changes", "--check"])
+            #expect(discard.output == "would remove \(notes) from this device")
+            expect(try await terminal.ctl("account", "resume"), 0)
             #expect(try await terminal.ctl2(remove + ["--json"]).output == #"{"changed":true}"#)
             #expect(try await terminal.ctl("stores").output == "")
             #expect(try await terminal.ctl2(remove + ["--json"]).output == #"{"changed":false}"#)

@@ -43,8 +43,10 @@ struct StoresListCommand: ServiceCommand {
 struct StoresRemoveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Has this device forget a store, until its app opens it again.",
-        discussion: "A store that holds nothing is forgotten already.")
+        abstract: "Has this device forget a store and its history, until its app opens it again.",
+        discussion: """
+            Pending changes are uploaded first. A store that holds nothing is forgotten already.
+            """)
 
     @OptionGroup var service: ServiceOptions
     @OptionGroup var change: ChangeOptions
@@ -52,18 +54,37 @@ struct StoresRemoveCommand: ServiceCommand {
     @Flag(help: "Remove the store and its values on every device of the account.")
     var everywhere = false
 
+    @Flag(help: "Remove changes as well that the remote does not have.")
+    var discardChanges = false
+
     @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
     var identifier: String
 
     func perform() async throws {
         let uid = try service.uid()
-        let manager = try await service.connectAsUser().manager
+        let connection = try await service.connectAsUser()
+        let manager = connection.manager
         try await change.make("Removing") {
             let isThere = try await manager.stores().contains { $0.uid == uid && $0.identifier == identifier }
+            if isThere, !everywhere, !discardChanges { try await saveChanges(connection.account(ofUser: uid)) }
             return isThere ? "remove \(identifier) from \(everywhere ? "every device" : "this device")" : nil
         } _: {
             try await manager.removeStore(identifier, everywhere: everywhere)
         }
+    }
+
+    /// Uploads pending changes, and fails if that can't be done now. It asks for those of all stores, because a store
+    /// whose object was read is in use.
+    @BusActor
+    private func saveChanges(_ object: AccountObject) async throws {
+        var account = try await object.properties()
+        if account.pendingChanges == 0 || account.state == "signed-out" { return }
+        if change.check, account.state != "paused" { return }
+        if !change.check {
+            try? await object.syncNow(timeout: Patience.remote)
+            account = try await object.properties()
+        }
+        if account.pendingChanges > 0 { throw Failure.unsaved(account.pendingChanges) }
     }
 }
 

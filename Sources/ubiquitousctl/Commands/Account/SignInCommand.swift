@@ -110,19 +110,12 @@ struct SignOutCommand: ServiceCommand {
         try? await Progress.showing("Syncing") { try await object.syncNow(timeout: Patience.remote) }
         let count = try await object.properties().pendingChanges
         if count == 0 { return }
-        let failure = Self.unsaved(count)
+        let failure = Failure.unsaved(count)
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
         Output.remark(Sentence(verbatim: failure.message))
         let advice = localized("Use --discard-changes.")
         let question = Question("Remove them all the same?", default: false, advice: advice)
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
-    }
-
-    /// The error if removing values would lose changes.
-    private static func unsaved(_ count: Int) -> Failure {
-        Failure(
-            .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
-            advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
     }
 
     @BusActor
@@ -145,7 +138,7 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
         if clearValues, !discardChanges, account.pendingChanges > 0, account.state == "paused" {
-            throw Self.unsaved(account.pendingChanges)
+            throw Failure.unsaved(account.pendingChanges)
         }
         if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
             throw Failure(
@@ -160,4 +153,13 @@ struct SignOutCommand: ServiceCommand {
     private static let advice: Sentence = """
         "ubiquitousctl account phrase" shows the words, and --forget-key signs out without them.
         """
+}
+
+extension Failure {
+    /// The error if removing values would lose changes.
+    static func unsaved(_ count: Int) -> Failure {
+        Failure(
+            .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
+            advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
+    }
 }
