@@ -135,7 +135,10 @@ struct Program: ParsableCommand {
             Output.complain(failure.description)
             Glibc.exit(failure.outcome.rawValue)
         }
-        if !message.isEmpty { Output.write(ParserMessage.translated(message) + "\n", to: STDERR_FILENO) }
+        if !message.isEmpty {
+            let shown = Output.printable(ParserMessage.translated(message), atMost: 1000)
+            Output.write(shown + "\n", to: STDERR_FILENO)
+        }
         // ArgumentParser's code for an invalid command line is EX_USAGE (64).
         Glibc.exit(code == .validationFailure ? Outcome.usage.rawValue : code.rawValue)
     }

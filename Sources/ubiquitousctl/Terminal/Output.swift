@@ -106,8 +106,8 @@ enum Output {
     /// Returns the text for use within a line, also without newlines.
     static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }
 
-    static func printable(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).cleaned(atMost: .max) }
+    static func printable(_ text: String, atMost length: Int = .max) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).cleaned(atMost: length) }
             .joined(separator: "\n")
     }
 }
