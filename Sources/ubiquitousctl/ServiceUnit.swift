@@ -38,7 +38,9 @@ enum ServiceUnit {
 
     /// Returns why the service can't start; `nil` if it can or the reason is unknown.
     static func failure(_ bus: BusConnection) async -> Failure? {
-        guard let unit = await Unit(bus, name), let reason = unit.reason else { return nil }
+        guard let unit = await Unit(bus, name), var reason = unit.reason else { return nil }
+        // The unit's status is a sentence.
+        if reason.hasSuffix(".") { reason.removeLast() }
         return Failure(
             .unreachable, "The service can't start: \(reason).",
             advice: "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".")

@@ -158,6 +158,8 @@ extension Catalogue {
         "Name a file.": "Geben Sie eine Datei an.",
         "Name an archive that \"ubiquitousctl admin backup\" has made.":
             "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",
+        "Name another file: a backup replaces none.":
+            "Nennen Sie eine andere Datei: Eine Sicherung ersetzt keine.",
         "Name one by its identifier: {1}.": "Geben Sie eine der Kennungen an: {1}.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \

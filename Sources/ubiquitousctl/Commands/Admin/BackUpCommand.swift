@@ -45,7 +45,10 @@ struct BackUpCommand: ServiceCommand {
     private func makeArchive() throws -> Int32 {
         let archive = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard archive >= 0 else {
-            throw Failure(.usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(errno))).")
+            let error = errno
+            throw Failure(
+                .usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(error))).",
+                advice: error == EEXIST ? "Name another file: a backup replaces none." : nil)
         }
         return archive
     }
