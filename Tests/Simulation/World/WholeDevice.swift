@@ -194,8 +194,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
                 guard self.process === process else { return }
                 isSigningIn = false
                 attempts += 1
-                // The account was encrypted meanwhile, so its user enters the words.
-                if error.code == .keyNeeded, world.movesToKeys, process.sync.isReset {
+                // The device's account was encrypted meanwhile, so its user enters the words.
+                if error.code == .keyNeeded, world.movesToKeys, process.sync.isReset, account?.place == wanted {
                     return process.sync.postpone(error)
                 }
                 if error.code == .keyNeeded { rejectOthers() }
