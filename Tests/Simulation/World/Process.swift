@@ -221,7 +221,10 @@ final class Process: @unchecked Sendable {
             lastPush = sync.lastPush
             world.noteSettled(device)
         }
-        // The user deals with the problem after a while.
+        // The user deals with the problem after a while, and with damage once it has lasted.
+        if sync.state == .error, sync.lastError?.code == .damaged, world.resolvesByItself {
+            world.timeline.after(3 * hour) { [weak device] in device?.continueSync() }
+        }
         if sync.isReset || sync.needsKey, world.resolvesByItself {
             world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.continueSync() }
         }

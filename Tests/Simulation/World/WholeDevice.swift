@@ -214,10 +214,9 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             guard let backend = try? process.backend(of: world.places[place]) else { return }
             return process.sync.change(to: backend, onlyReads: false)
         }
-        guard isSignedIn, process?.sync.isReset == true, let place = account?.place, wanted ?? place == place else {
-            return
-        }
+        guard isSignedIn, hasReset, let place = account?.place, wanted ?? place == place else { return }
         wanted = place
+        if process?.sync.isReset == false { return resolve() }
         // A user does not sign in again to an account that moves or has moved.
         let hasKey = account?.key != nil || account?.next != nil
         if world.isEmptied || world.isRolledBack || hasKey { resolve() } else { trySigningIn() }
@@ -237,9 +236,15 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         rejected = attacker.identifiers.union(world.keys.map(\.key.identifier))
     }
 
+    /// Whether the user has to say which side is right: the account is gone, or its marker is damaged.
+    private var hasReset: Bool {
+        guard let sync = process?.sync else { return false }
+        return sync.isReset || sync.state == .error && sync.lastError?.code == .damaged
+    }
+
     /// Declares this device's state right, and retries until that succeeds.
     func resolve() {
-        guard let process, let account, process.sync.isReset, !isSigningIn,
+        guard let process, let account, hasReset, !isSigningIn,
             let backend = try? process.backend(of: world.places[account.place])
         else { return }
         isSigningIn = true
@@ -251,7 +256,7 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             }
             guard self.process === process else { return }
             isSigningIn = false
-            guard process.sync.isReset else { return }
+            guard hasReset else { return }
             switch restored {
             case .success where account.next != nil: return process.sync.change(to: backend, onlyReads: true)
             case .success(let remote):
