@@ -44,9 +44,7 @@ struct StoresRemoveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Has this device forget a store and its history, until its app opens it again.",
-        discussion: """
-            Pending changes are uploaded first. A store that holds nothing is forgotten already.
-            """)
+        discussion: "Pending changes are uploaded first. A store that holds nothing is forgotten already.")
 
     @OptionGroup var service: ServiceOptions
     @OptionGroup var change: ChangeOptions
@@ -66,25 +64,15 @@ struct StoresRemoveCommand: ServiceCommand {
         let manager = connection.manager
         try await change.make("Removing") {
             let isThere = try await manager.stores().contains { $0.uid == uid && $0.identifier == identifier }
-            if isThere, !everywhere, !discardChanges { try await saveChanges(connection.account(ofUser: uid)) }
+            if isThere, !everywhere, !discardChanges {
+                // Those of all stores: to ask for one store's, its object would have to be in use.
+                let count = try await connection.account(ofUser: uid).unsavedChanges(check: change.check)
+                if count > 0 { throw Failure.unsaved(count) }
+            }
             return isThere ? "remove \(identifier) from \(everywhere ? "every device" : "this device")" : nil
         } _: {
             try await manager.removeStore(identifier, everywhere: everywhere)
         }
-    }
-
-    /// Uploads pending changes, and fails if that can't be done now. It asks for those of all stores, because a store
-    /// whose object was read is in use.
-    @BusActor
-    private func saveChanges(_ object: AccountObject) async throws {
-        var account = try await object.properties()
-        if account.pendingChanges == 0 || account.state == "signed-out" { return }
-        if change.check, account.state != "paused" { return }
-        if !change.check {
-            try? await object.syncNow(timeout: Patience.remote)
-            account = try await object.properties()
-        }
-        if account.pendingChanges > 0 { throw Failure.unsaved(account.pendingChanges) }
     }
 }
 

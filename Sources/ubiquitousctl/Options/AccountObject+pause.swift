@@ -29,6 +29,18 @@ extension AccountObject {
         }
         return try await properties()
     }
+
+    /// Uploads pending changes if this device is signed in.
+    /// - Parameter check: whether to upload nothing. Then changes count as unsaved only if sync is paused.
+    /// - Returns: how many changes the remote still does not have.
+    @BusActor
+    func unsavedChanges(check: Bool) async throws -> Int {
+        let account = try await properties()
+        if account.pendingChanges == 0 || account.state == "signed-out" { return 0 }
+        if check { return account.state == "paused" ? account.pendingChanges : 0 }
+        try? await syncNow(timeout: Patience.remote)
+        return try await properties().pendingChanges
+    }
 }
 
 extension AccountDescription {

@@ -105,10 +105,8 @@ struct SignOutCommand: ServiceCommand {
     /// Uploads pending changes, or asks the user whether they may be lost.
     @BusActor
     private func saveChanges() async throws {
-        let (object, account) = try await options.present()
-        guard account.state != "signed-out", account.pendingChanges > 0 else { return }
-        try? await Progress.showing("Syncing") { try await object.syncNow(timeout: Patience.remote) }
-        let count = try await object.properties().pendingChanges
+        let (object, _) = try await options.present()
+        let count = try await Progress.showing("Syncing") { try await object.unsavedChanges(check: false) }
         if count == 0 { return }
         let failure = Failure.unsaved(count)
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
@@ -137,8 +135,9 @@ struct SignOutCommand: ServiceCommand {
     /// Fails if signing out would be refused, as far as that can be told without syncing.
     @BusActor
     private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
-        if clearValues, !discardChanges, account.pendingChanges > 0, account.state == "paused" {
-            throw Failure.unsaved(account.pendingChanges)
+        if clearValues, !discardChanges {
+            let count = try await object.unsavedChanges(check: true)
+            if count > 0 { throw Failure.unsaved(count) }
         }
         if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
             throw Failure(
