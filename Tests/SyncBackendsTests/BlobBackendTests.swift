@@ -62,6 +62,23 @@ import Testing
         try device.database.remember(store: forgotten)
     }
 
+    /// Returns a device that forgot a store after it had published two keys of it, each in a head of its own. The
+    /// storage has returned the earlier head since. The device has joined that one, and published a third key.
+    private func servedAnOlderHead() async throws -> (Place, Device, name: String, earlier: [UInt8], latest: [UInt8]) {
+        let (place, a, _) = try await two()
+        try a.set(store, "a", .data([UInt8](repeating: 1, count: 30_000)))
+        try await a.sync()
+        let (name, earlier) = (a.headName, try place.read(a.headName))
+        try a.set(store, "b", .data([UInt8](repeating: 2, count: 30_000)))
+        try await a.sync()
+        let latest = try place.read(name)
+        try forgetStore(on: a)
+        try place.write(name, earlier)
+        try a.set(store, "c", .integer(3))
+        try await a.sync()
+        return (place, a, name, earlier, latest)
+    }
+
     // MARK: States
 
     @Test func `what one device publishes the other has, and a deletion too`() async throws {
@@ -291,18 +308,7 @@ import Testing
     @Test func `a device that forgot a store doesn't remove an older version of its head in place of the last`()
         async throws
     {
-        let (place, a, _) = try await two()
-        try a.set(store, "a", .integer(1))
-        try await a.sync()
-        let (name, earlier) = (a.headName, try place.read(a.headName))
-        try a.set(store, "b", .integer(2))
-        try await a.sync()
-        let latest = try place.read(name)
-        try forgetStore(on: a)
-        // The storage returns an older version.
-        try place.write(name, earlier)
-        try a.set(store, "c", .integer(3))
-        try await a.sync()
+        let (place, a, name, earlier, latest) = try await servedAnOlderHead()
         #expect(try place.read(name) == earlier)
         try place.write(name, latest)
         try a.set(store, "c", .integer(4))
@@ -314,18 +320,7 @@ import Testing
     @Test func `a device that forgot a store leaves the segments of what it published, as long as it was not read`()
         async throws
     {
-        let (place, a, _) = try await two()
-        try a.set(store, "a", .data([UInt8](repeating: 1, count: 30_000)))
-        try await a.sync()
-        let (name, earlier) = (a.headName, try place.read(a.headName))
-        try a.set(store, "b", .data([UInt8](repeating: 2, count: 30_000)))
-        try await a.sync()
-        let latest = try place.read(name)
-        try forgetStore(on: a)
-        // The storage returns an older version.
-        try place.write(name, earlier)
-        try a.set(store, "c", .integer(3))
-        try await a.sync()
+        let (place, a, name, _, latest) = try await servedAnOlderHead()
         try place.write(name, latest)
         a.wait(minutes: 3)
         try a.set(store, "c", .integer(4))
