@@ -222,13 +222,16 @@ final class Process: @unchecked Sendable {
             world.noteSettled(device)
         }
         // The user deals with the problem after a while, and with damage once it has lasted.
-        if sync.state == .error, sync.lastError?.code == .damaged, world.resolvesByItself {
+        if isStoppedByDamage, world.resolvesByItself {
             world.timeline.after(3 * hour) { [weak device] in device?.continueSync() }
         }
         if sync.isReset || sync.needsKey, world.resolvesByItself {
             world.timeline.after(device.hasLostKey ? 3 * hour : 10 * minute) { [weak device] in device?.continueSync() }
         }
     }
+
+    /// Whether sync has stopped because something of the account is damaged.
+    var isStoppedByDamage: Bool { sync.state == .error && sync.lastError?.code == .damaged }
 
     /// Counts the origins that were left. Within an account, that happens only if another device writes under one.
     private func noteOrigin() {

@@ -238,8 +238,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     /// Whether the user has to say which side is right: the account is gone, or its marker is damaged.
     private var hasReset: Bool {
-        guard let sync = process?.sync else { return false }
-        return sync.isReset || sync.state == .error && sync.lastError?.code == .damaged
+        guard let process else { return false }
+        return process.sync.isReset || process.isStoppedByDamage
     }
 
     /// Declares this device's state right, and retries until that succeeds.
