@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+package import Foundation
 internal import Glibc
 
 /// A temporary directory that all users may enter. It is removed when this object is released or this process ends.
@@ -53,5 +53,12 @@ public final class TemporaryDirectory: Sendable {
             throw StartFailure(description: "A tmpfs can't be mounted: \(String(cString: strerror(errno)))")
         }
         return directory
+    }
+}
+
+extension FileManager {
+    /// Removes everything in a directory.
+    package func removeContents(ofDirectory path: String) throws {
+        for name in try contentsOfDirectory(atPath: path) { try removeItem(atPath: path + "/" + name) }
     }
 }

@@ -450,9 +450,7 @@ struct EncryptionTests {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             try await laptop.join(devices.url, Self.encrypted)
-            for name in try FileManager.default.contentsOfDirectory(atPath: devices.folder) {
-                try FileManager.default.removeItem(atPath: devices.folder + "/" + name)
-            }
+            try FileManager.default.removeContents(ofDirectory: devices.folder)
             try await phone.join(devices.url, Self.encrypted)
             let phrase = try await phone.recoveryPhrase(flags: 1)
             try await devices.store(devices.phone).set("favourite-colour", "vermilion-and-teal")

@@ -12,12 +12,6 @@ import UbiquitousStoreTesting
 @BusActor
 @Suite(.timeLimit(.minutes(10)))
 struct ResolveTests {
-    private func empty(_ folder: String) throws {
-        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-            try FileManager.default.removeItem(atPath: folder + "/" + name)
-        }
-    }
-
     /// Gives two devices one account with a common value, and empties its folder. Each device then has a pending write.
     private func emptied(_ devices: TwoDevices) async throws {
         try await devices.join()
@@ -25,7 +19,7 @@ struct ResolveTests {
         _ = try await devices.converge()
         try await devices.store(devices.laptop).remove("gone")
         _ = try await devices.converge()
-        try empty(devices.folder)
+        try FileManager.default.removeContents(ofDirectory: devices.folder)
         for device in [devices.laptop, devices.phone] {
             let account = try devices.account(device)
             #expect(await errorName { try await account.syncNow() } == "RemoteReset")
@@ -109,12 +103,10 @@ struct ResolveTests {
             _ = try await devices.converge()
             // As after a reboot: nothing has been published under the new origin.
             try await devices.phone.stop()
-            for name in try FileManager.default.contentsOfDirectory(atPath: devices.phone.runtimeDirectory) {
-                try FileManager.default.removeItem(atPath: devices.phone.runtimeDirectory + "/" + name)
-            }
+            try FileManager.default.removeContents(ofDirectory: devices.phone.runtimeDirectory)
             try await devices.phone.start()
             try await devices.laptop.stop()
-            try empty(devices.folder)
+            try FileManager.default.removeContents(ofDirectory: devices.folder)
             let phone = try devices.account(devices.phone)
             #expect(await errorName { try await phone.syncNow() } == "RemoteReset")
             try await phone.resolve("local")
@@ -171,7 +163,7 @@ struct ResolveTests {
                 let theirs = try await phone.client.account.text("AccountIdentifier")
                 // The folder is replaced by the other one.
                 try await devices.laptop.stop()
-                try empty(devices.folder)
+                try FileManager.default.removeContents(ofDirectory: devices.folder)
                 for name in try FileManager.default.contentsOfDirectory(atPath: other) {
                     try FileManager.default.copyItem(
                         atPath: other + "/" + name, toPath: devices.folder + "/" + name)

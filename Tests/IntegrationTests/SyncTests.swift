@@ -409,9 +409,7 @@ struct SyncTests {
             try await laptop.set("key", .integer(1))
             _ = try await devices.converge()
             let account = laptop.client.account
-            for name in try FileManager.default.contentsOfDirectory(atPath: devices.folder) {
-                try FileManager.default.removeItem(atPath: devices.folder + "/" + name)
-            }
+            try FileManager.default.removeContents(ofDirectory: devices.folder)
             #expect(await errorName { try await account.syncNow() } == "RemoteReset")
             #expect(try await account.state() == "paused")
             #expect(try await account.lastError() == "RemoteReset")

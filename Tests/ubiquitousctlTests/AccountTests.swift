@@ -192,9 +192,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("set", "theme", "dark"), 0)
             expect(try await terminal.ctl("synchronize", "--wait"), 0)
             let folder = String(url.dropFirst("folder://".count))
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-                try FileManager.default.removeItem(atPath: folder + "/" + name)
-            }
+            try FileManager.default.removeContents(ofDirectory: folder)
             expect(try await terminal.ctl("account", "sync"), 3, "ubiquitousctl account resolve local")
             expect(try await terminal.ctl("account", "resume"), 3, "ubiquitousctl account resolve local")
             #expect(

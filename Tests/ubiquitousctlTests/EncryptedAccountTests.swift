@@ -181,9 +181,7 @@ import UbiquitousStoreTesting
             let phrase = try await terminal.ctl("account", "phrase").output
             terminal.device.keepSecret(phrase)
             try terminal.write("words", phrase)
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-                try FileManager.default.removeItem(atPath: folder + "/" + name)
-            }
+            try FileManager.default.removeContents(ofDirectory: folder)
             let phone = try await Second.device(on: url, named: "phone", "--encrypt")
             defer { phone.end() }
             for command in [["account", "unlock"], ["account", "sign-in", url]] {

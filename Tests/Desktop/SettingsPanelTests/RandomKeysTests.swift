@@ -102,11 +102,7 @@ extension PanelWindowTests {
             } else {
                 try await phone.account.join("folder://" + folder)
             }
-            if beginning == .remoteIsGone {
-                for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-                    try FileManager.default.removeItem(atPath: folder + "/" + name)
-                }
-            }
+            if beginning == .remoteIsGone { try FileManager.default.removeContents(ofDirectory: folder) }
         }
     }
 }
