@@ -83,8 +83,8 @@ final class BlobAccount<Storage: BlobStorage> {
         return found
     }
 
-    /// Writes an account's marker if it is missing or damaged. During a move it is the former form's marker, from which the move
-    /// continues.
+    /// Writes an account's marker if it is missing or damaged. During a move it is the former form's marker, from which
+    /// the move continues.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")

@@ -9,8 +9,8 @@
 //
 // Settings have no order among each other, so queued writes are one dictionary, in which the last write of a key
 // counts. Only a write that must be made as a whole (setPersistentDomain) stays separate. A refused call is sent again
-// in halves, until only writes remain that are refused by themselves; these are taken back. So one key of
-// many costs a few calls, and not one for each key.
+// in halves, until only writes remain that are refused by themselves; these are taken back. So one key of many
+// costs a few calls, and not one for each key.
 //
 // A write is late if it could not be sent before the service went, because another program may have written the key
 // since. It is sent with the generation that was known when the service went, and the service keeps what changed after
