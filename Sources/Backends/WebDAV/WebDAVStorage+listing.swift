@@ -62,19 +62,19 @@ extension WebDAVStorage {
         guard folder == BlobName.heads else { return members.map { BlobListing(name: $0.name) } }
         note(members)
         return state.withLock { state in
-            members.map { BlobListing(name: $0.name, version: state.versions[$0.name]) }
+            members.map { BlobListing(name: $0.name, version: state.versions[$0.name]?.text) }
         }
     }
 
     /// Notes the heads' versions. They include the length, since some servers use one ETag for everything that is
     /// written within a second, and consecutive heads have different lengths.
     private func note(_ members: [Multistatus.Member]) {
-        var versions: [String: String] = [:]
+        var versions: [String: Version] = [:]
         for member in members where member.tag != nil || member.modified != nil {
             // For a second after a write, Apache's ETag is weak; then it is the same without the mark.
             let tag = member.tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 }
             let parts = [tag, member.length, member.modified].map { $0 ?? "" }
-            versions[member.name] = parts.joined(separator: "\n")
+            versions[member.name] = Version(text: parts.joined(separator: "\n"), length: member.length)
         }
         state.withLock { $0.versions = versions }
     }

@@ -34,7 +34,14 @@ package final class WebDAVStorage: BlobStorage {
         /// What is known of each folder's names in that case.
         var names: [String: Names] = [:]
         /// The heads' versions at the last listing.
-        var versions: [String: String] = [:]
+        var versions: [String: Version] = [:]
+    }
+
+    /// What a listing tells of a head's content.
+    struct Version {
+        let text: String
+        /// The length in bytes, if the server tells it.
+        let length: String?
     }
 
     init(
@@ -74,12 +81,20 @@ package final class WebDAVStorage: BlobStorage {
         switch response.status {
         case 200 where response.isPage: throw page
         case 200, 204:
-            // The version is the last listing's. If the head has changed since, it is read once more.
-            let version = state.withLock { $0.versions[String(name.dropFirst(BlobName.heads.count + 1))] }
-            return .content(response.body, version: name.hasPrefix(BlobName.heads + "/") ? version : nil)
+            return .content(response.body, version: listedVersion(of: name, response.body))
         case 404, 410: return .absent
         default: throw answer(response, name)
         }
+    }
+
+    /// Returns the version of a head that was read: the last listing's. If the head has changed since, it is read once
+    /// more. A server whose listings are ahead of its files may have returned the head before, which has another
+    /// length and so gets no version.
+    private func listedVersion(of name: String, _ body: [UInt8]) -> String? {
+        guard name.hasPrefix(BlobName.heads + "/") else { return nil }
+        let listed = state.withLock { $0.versions[String(name.dropFirst(BlobName.heads.count + 1))] }
+        if let length = Int(listed?.length ?? ""), length != body.count { return nil }
+        return listed?.text
     }
 
     // MARK: Writing

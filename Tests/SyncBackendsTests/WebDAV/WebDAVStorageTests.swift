@@ -187,6 +187,27 @@ struct WebDAVStorageTests {
         #expect(await error { try await storage.create("a/00000000000000aa", [1]) }?.code == .denied)
     }
 
+    @Test(arguments: [("3", true), ("30", false), (nil, true), ("many", true)])
+    func `a head has the listing's version, unless it is not as long as the listing says`(
+        length: String?, isVersioned: Bool
+    ) async throws {
+        let size = length.map { "<getcontentlength>\($0)</getcontentlength>" } ?? ""
+        let server = try ScriptedServer { request in
+            request.method == "PROPFIND"
+                ? ServerAnswer(
+                    207, [:],
+                    "<multistatus xmlns=\"DAV:\"><response><href>/dav/h/00000000000000aa</href><propstat><prop>"
+                        + "<getetag>\"1\"</getetag>\(size)</prop><status>HTTP/1.1 200 OK</status></propstat></response>"
+                        + "</multistatus>")
+                : ServerAnswer(200, [:], "abc")
+        }
+        let storage = try storage(server.port)
+        let listing = try #require(try await storage.list("h").first)
+        let content = try await storage.get("h/00000000000000aa", limit: 100, unless: nil)
+        #expect(listing.version != nil)
+        #expect(content == .content(Array("abc".utf8), version: isVersioned ? listing.version : nil))
+    }
+
     @Test func `nothing says what is secret`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(401, ["WWW-Authenticate": "Basic realm=\"x\""]) }
         let credentials = ServerCredentials(user: "ada", password: "s3cret")
