@@ -729,6 +729,16 @@ import Testing
         #expect(await error { try await a.push() } == .reset)
     }
 
+    @Test func `a segment that can't be read is named before what is only passed over`() async throws {
+        let (place, a, b, segment) = try await damagedSegment()
+        var head = try WrittenHead(decoding: try place.read(a.headName))
+        head.head.account = Bits128(high: 5, low: 5)
+        head.head.origin = Origin(bits: 1)
+        try place.write("h/\(Origin(bits: 1))", head.encoded())
+        let problems = try await b.pull().problems
+        #expect(problems.count == 2 && problems.first?.contains(segment) == true, "\(problems)")
+    }
+
     @Test func `heads of another account are passed over`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))

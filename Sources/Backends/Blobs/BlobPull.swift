@@ -10,9 +10,11 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     nonisolated let devices: [Origin: RemoteDevice]
     nonisolated let stores: [String]
     nonisolated let ownPublication: OwnPublication
-    nonisolated var problems: [String] { problemList.withLock(\.self) }
+    /// What keeps states from being read, and then what is wrong with heads.
+    nonisolated var problems: [String] { unreadStates.withLock(\.self) + headProblems }
 
-    private nonisolated let problemList: Mutex<[String]>
+    private nonisolated let unreadStates: Mutex<[String]>
+    private nonisolated let headProblems: [String]
     private let backend: BlobBackend<Storage>
     /// The backend's executor.
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
@@ -39,7 +41,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             corrupt: joined.corrupt)
         self.news = news
         stores = news.stores
-        problemList = Mutex(found.problems + news.corrupt.values.flatMap(\.values).sorted())
+        unreadStates = Mutex(news.corrupt.values.flatMap(\.values).sorted())
+        headProblems = found.problems
         devices = Self.devices(found.heads)
         var parts: [String: [Bits128: [Head.Part]]] = [:]
         for found in found.heads where !known.contains(found.digest) {
@@ -94,7 +97,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     }
 
     private func report(_ sentence: String) {
-        problemList.withLock { if !$0.contains(sentence) { $0.append(sentence) } }
+        unreadStates.withLock { if !$0.contains(sentence) { $0.append(sentence) } }
     }
 
     func finish(joined stores: Set<String>) async -> PullResult {

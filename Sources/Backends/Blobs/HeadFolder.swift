@@ -33,7 +33,8 @@ struct FoundHead {
     }
 }
 
-/// The heads of an account in the remote, one of each digest, and what to report, as sentences for users.
+/// The heads of an account in the remote, one of each digest, and what to report, as sentences for users: first what
+/// keeps this device from reading something.
 struct FoundHeads {
     var heads: [FoundHead] = []
     var problems: [String] = []
@@ -44,9 +45,10 @@ struct FoundHeads {
 
     init(_ found: [FoundHead], of account: RemoteAccount, problems: [String]) {
         self.problems = problems
+        var foreign: [String] = []
         for head in found {
             guard account.isNamed(head.head.account.description) else {
-                self.problems.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
+                foreign.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
                 continue
             }
             // A sync tool has copied a version that is also there itself.
@@ -54,6 +56,7 @@ struct FoundHeads {
             heads.append(head)
             self.problems += head.problems
         }
+        self.problems += foreign
     }
 }
 

@@ -92,13 +92,7 @@ private struct BackendCycle<Device: BackendUser> {
         guard device.isCurrent(backend) else { return .interrupted }
         self.pull = pull
         try device.note(pull)
-        noteProblems()
         return .pulled(pull.ownPublication, stores: pull.stores, beginsAnew: cursor == nil)
-    }
-
-    /// Notes what can't be read: some of it is found when the pull begins, the rest when stores are read.
-    private func noteProblems() {
-        if let sentence = pull?.problems.first { device.cycle.noteUnread(RemoteError(.damaged, sentence)) }
     }
 
     private func read(_ store: String) async throws -> SyncCycle.Event {
@@ -108,7 +102,7 @@ private struct BackendCycle<Device: BackendUser> {
     }
 
     private mutating func endPull(_ joined: Set<String>) async -> SyncCycle.Event {
-        noteProblems()
+        if let sentence = pull?.problems.first { device.cycle.noteUnread(RemoteError(.damaged, sentence)) }
         guard let result = await pull?.finish(joined: joined), epoch == device.downloadEpoch else {
             return .interrupted
         }
