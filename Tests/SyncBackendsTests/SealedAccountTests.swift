@@ -162,6 +162,24 @@ import Testing
         #expect(storage.blobs["a/\(keys[1].key.identifier)"] == keys[1].marker.bytes)
     }
 
+    @Test(arguments: [Protection.none, .key(key(1))], [(1, true), (2, false)])
+    func `an account is gone once two listings lack its marker`(
+        _ protection: Protection, _ lapse: (listings: Int, isPassedOver: Bool)
+    ) async throws {
+        let storage = MemoryStorage()
+        let device = try device("A", on: storage, protection)
+        try await device.signIn(creating: true)
+        try await device.sync()
+        let listings = Atomic(0)
+        storage.onRequest { request in
+            guard request.action == .list, request.name == "a" else { return nil }
+            return listings.add(1, ordering: .relaxed).oldValue < lapse.listings ? .blind : nil
+        }
+        // Each twentieth pull reads the markers.
+        let gone = await code { for _ in 0..<20 { try await device.pull() } }
+        #expect(gone == (lapse.isPassedOver ? nil : .reset))
+    }
+
     // MARK: Attacks
 
     @Test func `what is in plain beside an encrypted account is not believed`() async throws {

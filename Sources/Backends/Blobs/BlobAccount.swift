@@ -205,8 +205,12 @@ final class BlobAccount<Storage: BlobStorage> {
         if let move = protection.move {
             present = try await prepare(move)
         } else {
-            let found = try await markers.read(protection, expecting: identifiers)
-            present = try await choose(among: found)
+            var found = try await markers.read(protection, expecting: identifiers)
+            do throws(RemoteError) { present = try await choose(among: found) } catch where error.code == .reset {
+                // Sync pauses until somebody decides, so one wrong answer is not enough.
+                found = try await markers.read(protection, expecting: identifiers)
+                present = try await choose(among: found)
+            }
             try await noteFormerNames(found)
         }
         return note(present)
