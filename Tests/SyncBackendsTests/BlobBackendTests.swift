@@ -475,6 +475,24 @@ import Testing
         #expect(a.storage.actions.isEmpty)
     }
 
+    @Test func `a damaged segment is written anew for a device that has nothing to publish`() async throws {
+        let (_, a, b, segment) = try await damagedSegment()
+        try b.set("org.example.Other", "b", .integer(1))
+        for device in [b, a] { try await device.sync() }
+        b.wait(minutes: 59)
+        #expect(try await b.sync().own.name == "asPublished")
+        b.wait(minutes: 1)
+        #expect(try await b.sync().own.name == "outdated")
+        a.wait(minutes: 60)
+        #expect(try await a.sync().own.name == "missing")
+        #expect(a.storage.actions.contains { $0 == "put" && $1 == segment && $2 > 0 })
+        #expect(try await b.pull().isComplete)
+        #expect(try b.values(store).count == 1)
+        // Once is enough.
+        b.wait(minutes: 60)
+        for _ in 0..<2 { #expect(try await b.sync().own.name == "asPublished") }
+    }
+
     @Test func `a damaged segment is written anew within a day, for devices that can publish nothing`() async throws {
         let (place, a, _, segment) = try await damagedSegment()
         a.wait(minutes: 1441)

@@ -144,7 +144,6 @@ final class Device {
     private(set) var database: UserDatabase
     private(set) var storage: RecordingStorage
     private(set) var backend: BlobBackend<RecordingStorage>
-    private var time: UInt64
     private let clock = Clock()
     private var environment: Environment
 
@@ -165,7 +164,6 @@ final class Device {
             time: { [clock] in clock.next() },
             random: { generator.withLock { $0.next() } }
         )
-        time = 0
         database = try Self.openDatabase(disk, environment)
         (storage, backend) = try Self.openBackend(folder, environment, protection)
     }
@@ -262,7 +260,6 @@ final class Device {
 
     func beginPush() async throws -> any RemotePush {
         try database.origins.willPublish()
-        time += 1
         return try await backend.push(
             Publication(
                 account: database.account.identifier,
@@ -271,7 +268,7 @@ final class Device {
                 counts: try database.origins.publicationCounts(),
                 device: RemoteDevice(identifier: name, name: name),
                 stores: try database.accountStores(),
-                time: time
+                time: environment.time()
             )
         )
     }

@@ -38,6 +38,8 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     private let own: OwnHead<Storage>
     private let garbage: BlobGarbage<Storage>
     private var joined = JoinedNews()
+    /// Whether the last pull found damaged segments.
+    private var foundDamage = false
     private var pulls = 0
     private var isClosed = false
 
@@ -165,7 +167,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             known.formUnion(joined.heads)
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
         }
-        let isOutdated = publication == .asPublished && own.isOutdated(beside: found.heads, known)
+        let isOutdated =
+            publication == .asPublished
+            && own.isOutdated(beside: found.heads, known, foundDamage: foundDamage)
         return BlobPull(
             backend: self, account: account, found: found, known: known, joined: joined,
             ownPublication: isOutdated ? .outdated : publication, formerOwn: cursor?.own)
@@ -204,9 +208,12 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// - Parameters:
     ///   - gaps: the digests of the heads of which not all was joined.
     ///   - former: this device's last head, as the previous cursor has it.
-    func didJoin(_ news: JoinedNews, gaps: Set<Bits128>, former: HeadIdentity?) async -> BlobCursor {
+    ///   - foundDamage: whether there are damaged segments that this device needs.
+    func didJoin(
+        _ news: JoinedNews, gaps: Set<Bits128>, former: HeadIdentity?, foundDamage: Bool
+    ) async -> BlobCursor {
         own.noteJoined()
-        joined = news
+        (joined, self.foundDamage) = (news, foundDamage)
         let named = Set(heads.found.values.flatMap(\.head.segmentNames)).union(own.segmentNames)
         parts.forget(besides: named)
         segments.forget(besides: named)

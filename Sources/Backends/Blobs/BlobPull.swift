@@ -20,6 +20,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let formerOwn: HeadIdentity?
     private var news: HeadNews
+    /// Whether segments are damaged that this device needs.
+    private var foundDamage: Bool
     /// The new states by store and digest, each in the ways in which devices have cut it.
     private let parts: [String: [Bits128: [Head.Part]]]
 
@@ -40,6 +42,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
             found.heads.map(\.seen), known: known, joined: joined.states, passedOver: joined.passedOver,
             corrupt: joined.corrupt)
         self.news = news
+        foundDamage = found.heads.contains { !$0.isWhole && !$0.problems.isEmpty }
         stores = news.stores
         unreadStates = Mutex(news.corrupt.values.flatMap(\.values).sorted())
         headProblems = found.problems
@@ -75,7 +78,10 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
                 report(sentence)
                 news.noteCorrupt(digest, of: store, sentence)
             case .lacking(let sentence):
-                if let sentence { report(sentence) }
+                if let sentence {
+                    report(sentence)
+                    foundDamage = true
+                }
                 lacking.insert(digest)
             }
         }
@@ -103,7 +109,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = news.finish(joined: stores)
         let cursor = await backend.didJoin(
-            JoinedNews(result, corrupt: news.corrupt), gaps: result.headsWithGaps, former: formerOwn)
+            JoinedNews(result, corrupt: news.corrupt), gaps: result.headsWithGaps, former: formerOwn,
+            foundDamage: foundDamage)
         return PullResult(cursor: cursor.encoded(), isComplete: result.isComplete)
     }
 }

@@ -46,6 +46,9 @@ final class OwnHead<Storage: BlobStorage> {
     /// Whether the last check found that segments of the head were missing or damaged.
     private var lacksSegments = false
 
+    /// The time after which this device publishes again because others' segments are damaged, in microseconds.
+    private static var signInterval: UInt64 { 3_600_000_000 }
+
     init(
         _ storage: Storage, of account: BlobAccount<Storage>, _ segments: SegmentFolder<Storage>,
         _ writer: HeadWriter<Storage>, _ environment: Environment
@@ -137,10 +140,17 @@ final class OwnHead<Storage: BlobStorage> {
 
     /// Whether this device's head is a day old, and others have published what it has joined since. It doesn't publish
     /// at once: what it received is safe where it came from, and devices would go on answering each other.
-    /// - Parameter known: the digests of heads that were joined.
-    func isOutdated(beside heads: [FoundHead], _ known: Set<Bits128>) -> Bool {
+    ///
+    /// If others' segments are damaged, an hour is enough: a head that lacks what theirs have is the only sign to them
+    /// that they have to look at their segments (``SegmentDoubts``).
+    /// - Parameters:
+    ///   - known: the digests of heads that were joined.
+    ///   - foundDamage: whether the previous pull found damaged segments.
+    func isOutdated(beside heads: [FoundHead], _ known: Set<Bits128>, foundDamage: Bool) -> Bool {
         guard let own = published?.head else { return false }
-        guard SyncCycle.isDayAway(environment.time(), from: own.time) else { return false }
+        let now = environment.time()
+        if foundDamage, max(now, own.time) - min(now, own.time) >= Self.signInterval { return true }
+        guard SyncCycle.isDayAway(now, from: own.time) else { return false }
         return heads.contains { found in
             guard known.contains(found.digest), found.head.origin != own.origin else { return false }
             return found.head.parts.contains { store, part in
