@@ -52,11 +52,20 @@ struct EtcdRows {
     private(set) var rows: [EtcdRow] = []
     /// Whether more rows follow after the limit.
     let hasMore: Bool
+    /// How many rows the range has, without its limit and whenever they have changed.
+    let count: Int
 
-    /// - Parameter json: the response; `nil` for an operation that isn't a range, and finds nothing.
-    init(_ json: Value?) throws(EtcdFlaw) {
+    /// - Parameters:
+    ///   - json: the response; `nil` for an operation that isn't a range, and finds nothing.
+    ///   - range: what was asked for. Other rows are the answer to another question, perhaps of another account.
+    init(_ json: Value?, to range: EtcdRange?) throws(EtcdFlaw) {
         hasMore = json?["more"]?.isTrue ?? false
-        for row in json?["kvs"]?.elements ?? [] { rows.append(try EtcdRow(row)) }
+        count = json?["count"]?.int64.flatMap { Int(exactly: $0) } ?? 0
+        for json in json?["kvs"]?.elements ?? [] {
+            let row = try EtcdRow(json)
+            guard range?.contains(row.key) == true else { throw EtcdFlaw() }
+            rows.append(row)
+        }
     }
 }
 
@@ -73,10 +82,16 @@ struct EtcdOutcome {
     /// The cluster's identifier; 0 if the response has none.
     var cluster: UInt64 { header.cluster }
 
-    init(_ json: Value) throws(EtcdFlaw) {
+    /// Decodes the response to a transaction: one answer to each of its operations.
+    init(_ json: Value, to transaction: EtcdTransaction) throws(EtcdFlaw) {
         header = try EtcdHeader(of: json)
         isDone = json["succeeded"]?.isTrue ?? false
-        for answer in json["responses"]?.elements ?? [] { found.append(try EtcdRows(answer["response_range"])) }
+        let answers = json["responses"]?.elements ?? []
+        let operations = isDone ? transaction.operations : transaction.otherwise
+        guard isDone || !transaction.conditions.isEmpty, answers.count == operations.count else { throw EtcdFlaw() }
+        for (answer, operation) in zip(answers, operations) {
+            found.append(try EtcdRows(answer["response_range"], to: operation.range))
+        }
     }
 }
 

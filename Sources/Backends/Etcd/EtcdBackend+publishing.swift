@@ -29,7 +29,6 @@ extension EtcdBackend {
 
     /// Checks the account and this device's row. A clone's publication must not be replaced before a pull has seen it.
     private func present(_ publication: Publication, _ outcome: EtcdOutcome) throws(RemoteError) -> EtcdPosition {
-        guard outcome.found.count == 2 else { throw Self.corrupt }
         let position = try row.present(outcome.found[0], outcome.revision)
         guard position.account.remote.isNamed(publication.account) else { throw Self.otherAccount }
         if memory.hasLooked(under: publication.origin), let row = outcome.found[1].rows.first,

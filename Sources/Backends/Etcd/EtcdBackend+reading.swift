@@ -44,7 +44,6 @@ extension EtcdBackend {
     private func look(since revision: Int64, _ origin: Origin) async throws(RemoteError) -> EtcdPoll {
         let ranges = EtcdPoll.ranges(since: revision, hasDevices: memory.devices != nil, as: origin, layout)
         let outcome = try await client.commit(EtcdTransaction(operations: ranges.map { .range($0) }))
-        guard outcome.found.count == ranges.count else { throw Self.corrupt }
         let position = try row.present(outcome.found[0], outcome.revision)
         memory.note(devices: outcome.found[2].rows, layout)
         return try EtcdPoll(outcome, at: position, layout)

@@ -55,14 +55,14 @@ final class EtcdClient: Sendable {
     func range(_ range: EtcdRange) async throws(RemoteError) -> (rows: EtcdRows, revision: Int64) {
         let answer = try await call("/v3/kv/range", range.json)
         return try RemoteError.reading { () throws(EtcdFlaw) in
-            (try EtcdRows(answer), try EtcdHeader(of: answer).revision)
+            (try EtcdRows(answer, to: range), try EtcdHeader(of: answer).revision)
         }
     }
 
     /// Commits a transaction. If a response is lost, the transaction may be applied twice.
     func commit(_ transaction: EtcdTransaction) async throws(RemoteError) -> EtcdOutcome {
         let answer = try await call("/v3/kv/txn", transaction.json, bytes: transaction.size)
-        return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
+        return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer, to: transaction) }
     }
 
     /// Sends a request to any member that can answer it.

@@ -35,6 +35,12 @@ struct EtcdRange {
         prefix.dropLast() + [(prefix.last ?? 0) &+ 1]
     }
 
+    /// Returns whether a key is in the range.
+    func contains(_ key: [UInt8]) -> Bool {
+        guard let end else { return key == self.key }
+        return !key.lexicographicallyPrecedes(self.key) && key.lexicographicallyPrecedes(end)
+    }
+
     var json: Value {
         var fields: [Text: Value] = ["key": .base64(key)]
         if let end { fields["range_end"] = .base64(end) }
@@ -52,6 +58,9 @@ enum EtcdOperation {
     case delete([UInt8])
     case deleteAll(EtcdRange)
     case range(EtcdRange)
+
+    /// What the operation reads; `nil` if it reads nothing.
+    var range: EtcdRange? { if case .range(let range) = self { range } else { nil } }
 
     /// About how many bytes the operation takes in a request.
     var size: Int {

@@ -29,24 +29,28 @@ final class EtcdReader {
     /// Reads a store as it was at one moment, or what has changed in it.
     /// - Parameters:
     ///   - since: the revision of a position, to read what has changed since; 0 to read the whole store.
-    ///   - known: an earlier position. If the cluster was restored from a backup since, the changes since the revision
-    ///     are not all that this device lacks, and the version vector must not be believed.
+    ///   - known: an earlier position. What is read counts as the store's state at that position or later, so an answer
+    ///     from before must not be used. If the cluster was restored from a backup since, the changes since the
+    ///     revision are not all that this device lacks, and the version vector must not be believed.
     func read(
         _ store: String, since: Int64 = 0, after known: EtcdPosition
     ) async throws(RemoteError) -> Reading {
         // What was read before is joined by now.
         forgetNews()
         var range = EtcdRange(under: layout.entries(store), since: since)
-        var others = [EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store))]
-        if since > 0 { others.append(EtcdRange(layout.account)) }
+        let others = [
+            EtcdRange(under: layout.vectors(store)), EtcdRange(layout.gone(store)), EtcdRange(layout.account),
+        ]
+        var transaction: EtcdTransaction { EtcdTransaction(operations: ([range] + others).map { .range($0) }) }
         let answer = try await ask("/v3/kv/txn") { limit in
             range.limit = limit
-            return EtcdTransaction(operations: ([range] + others).map { .range($0) }).json
+            return transaction.json
         }
-        let outcome = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
-        guard outcome.found.count == 1 + others.count else { throw EtcdBackend.corrupt }
+        let outcome = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer, to: transaction) }
+        let present = try row.present(outcome.found[3], outcome.revision)
+        if Rule.sameHistory.isOn, present.revision < known.revision { throw Self.otherHistory }
         if since > 0 {
-            try checkHistory(try row.present(outcome.found[3], outcome.revision), after: known)
+            try checkHistory(present, after: known)
             // A delta doesn't show deleted rows, but this row shows that there were some.
             if outcome.found[2].rows.contains(where: { $0.modified > since }) {
                 return try await read(store, after: known)
@@ -54,6 +58,8 @@ final class EtcdReader {
         }
         range.revision = outcome.revision
         let entries = try await pages(of: store, from: outcome.found[0], range)
+        // Rows that are missing from a whole store would count as deleted.
+        guard since > 0 || entries.count == outcome.found[0].count else { throw EtcdBackend.corrupt }
         if outcome.found[0].hasMore { try checkHistory(try await row.present(), after: known) }
         return try await reading(
             store, entries, outcome.found[1].rows, isDelta: since > 0, at: outcome.revision)
@@ -63,9 +69,11 @@ final class EtcdReader {
     func forgetNews() { try? share.hold { $0.news = 0 } }
 
     private func checkHistory(_ present: EtcdPosition, after known: EtcdPosition) throws(RemoteError) {
-        guard Rule.sameHistory.isOn, !present.account.tokens.contains(known.token) else { return }
-        throw RemoteError(.unavailable, "The cluster was restored from a copy, or much was written to the account.")
+        if Rule.sameHistory.isOn, !present.account.tokens.contains(known.token) { throw Self.otherHistory }
     }
+
+    private static let otherHistory = RemoteError(
+        .unavailable, "The cluster was restored from a copy, or much was written to the account.")
 
     /// Returns the rows of a store's entries: a first page, and the following pages as they were at the same moment.
     private func pages(
@@ -80,7 +88,7 @@ final class EtcdReader {
                 range.limit = limit
                 return range.json
             }
-            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer) }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer, to: range) }
             next = try pages.take(page, of: store)
             try share.hold { $0.news = pages.memory }
         }
@@ -154,7 +162,7 @@ final class EtcdReader {
         (range.revision, range.limit) = (revision, 4)
         while true {
             let answer = try await ask("/v3/kv/range") { _ in range.json }
-            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer) }
+            let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer, to: range) }
             let before = value.count
             value += page.rows.flatMap(\.value)
             // A server could send empty pages without end.

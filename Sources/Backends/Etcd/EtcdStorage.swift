@@ -74,7 +74,6 @@ final class EtcdStorage: BlobStorage {
         range.limit = Self.pageRows
         let outcome = try await client.commit(
             EtcdTransaction(operations: [.range(range), .range(EtcdRange(layout.account))]))
-        guard outcome.found.count == 2 else { throw EtcdBackend.corrupt }
         noteLook(at: outcome.revision)
         var names = EtcdNames(in: range.key, areSegments: folder == BlobName.segments)
         var next = try names.take(outcome.found[0])
@@ -147,15 +146,15 @@ final class EtcdStorage: BlobStorage {
 
     /// Reads a row; returns `nil` if it is too large for a response.
     private func read(_ key: [UInt8]) async throws(RemoteError) -> EtcdOutcome? {
-        let question = EtcdTransaction(operations: [.range(EtcdRange(key))]).json
+        let transaction = EtcdTransaction(operations: [.range(EtcdRange(key))])
         let answer: Value
         do throws(EtcdFailure) {
-            answer = try await client.ask("/v3/kv/txn", question, bytes: Self.rowBytes)
+            answer = try await client.ask("/v3/kv/txn", transaction.json, bytes: Self.rowBytes)
         } catch {
             if error.isTooLarge { return nil }
             throw error.remoteError(client)
         }
-        return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer) }
+        return try RemoteError.reading { () throws(EtcdFlaw) in try EtcdOutcome(answer, to: transaction) }
     }
 
     private static func count(_ row: [UInt8]) -> Int? {
@@ -226,7 +225,6 @@ final class EtcdStorage: BlobStorage {
             transaction.otherwise = [.range(EtcdRange(layout.account)), .range(EtcdRange(key))]
             let outcome = try await client.commit(transaction)
             if outcome.isDone { return noteHead(name, outcome.revision) }
-            guard outcome.found.count == 2 else { throw EtcdBackend.corrupt }
             let present = outcome.found[1].rows.first
             // The blob was written and the response was lost, or it is there already.
             if let present, present.value == bytes { return noteHead(name, present.modified) }
@@ -319,9 +317,7 @@ struct EtcdNames {
     /// - Returns: the key at which the next page begins; `nil` if this was the last one, or enough names were found.
     mutating func take(_ page: EtcdRows) throws(RemoteError) -> [UInt8]? {
         for row in page.rows {
-            guard row.key.starts(with: folder), last.lexicographicallyPrecedes(row.key) else {
-                throw EtcdBackend.corrupt
-            }
+            guard last.lexicographicallyPrecedes(row.key) else { throw EtcdBackend.corrupt }
             last = row.key
             if let name = String(validating: row.key.dropFirst(folder.count), as: UTF8.self) { add(name, row) }
         }

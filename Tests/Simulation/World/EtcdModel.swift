@@ -76,16 +76,20 @@ struct EtcdModel {
         }
         let key = question["key"]?.bytes ?? []
         let end = question["range_end"]?.bytes
-        var found: [Row] = []
+        var (found, count): ([Row], Int) = ([], 0)
         for row in rows[place(of: key, in: rows)...] {
             guard end.map({ row.key.lexicographicallyPrecedes($0) }) ?? (row.key == key) else { break }
+            count += 1
             if row.modified >= since { found.append(row) }
         }
         let limit = question["limit"]?.int64.map(Int.init) ?? 0
         let isMore = limit > 0 && found.count > limit
         if isMore { found = Array(found.prefix(limit)) }
         let keysOnly = question["keys_only"]?.isTrue ?? false
-        return ["kvs": .array(found.map { $0.json(keysOnly: keysOnly) }), "more": .boolean(isMore)]
+        return [
+            "kvs": .array(found.map { $0.json(keysOnly: keysOnly) }), "more": .boolean(isMore),
+            "count": .string(Text("\(count)")),
+        ]
     }
 
     private mutating func transaction(_ question: Value) throws(Refusal) -> [Text: Value] {

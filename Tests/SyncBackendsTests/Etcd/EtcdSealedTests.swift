@@ -211,21 +211,21 @@ import Testing
         for number in 0..<4100 { try cluster.set("blob/h/\(UInt64(number).hexDigits)", [1]) }
         for number in 0..<10 { try cluster.set("blob/h/strange\(number)", [1]) }
         #expect(try await storage.list("h").count == 4100)
-        var names = EtcdNames(in: [1], areSegments: false)
+        let range = EtcdRange(under: [1])
+        var names = EtcdNames(in: range.key, areSegments: false)
         let row = Value.dictionary(["key": .base64([1, 2]), "mod_revision": .string("5")])
-        let page = try EtcdRows(.dictionary(["kvs": .array([row]), "more": .boolean(true)]))
+        let page = try EtcdRows(.dictionary(["kvs": .array([row]), "more": .boolean(true)]), to: range)
         #expect(try names.take(page) == [1, 2, 0])
         #expect(throws: EtcdBackend.corrupt) { _ = try names.take(page) }
         let foreign = Value.dictionary(["key": .base64([2]), "mod_revision": .string("5")])
-        #expect(throws: EtcdBackend.corrupt) {
-            _ = try names.take(try EtcdRows(.dictionary(["kvs": .array([foreign])])))
-        }
+        #expect(throws: EtcdFlaw.self) { _ = try EtcdRows(.dictionary(["kvs": .array([foreign])]), to: range) }
         var endless = EtcdNames(in: [1], areSegments: false)
         #expect(throws: RemoteError.self) {
             for number in 0..<1000 {
                 let key = [1] + Array("\(10_000 + number)".utf8)
                 let row = Value.dictionary(["key": .base64(key), "mod_revision": .string("5")])
-                _ = try endless.take(try EtcdRows(.dictionary(["kvs": .array([row]), "more": .boolean(true)])))
+                let page = Value.dictionary(["kvs": .array([row]), "more": .boolean(true)])
+                _ = try endless.take(try EtcdRows(page, to: range))
             }
         }
     }

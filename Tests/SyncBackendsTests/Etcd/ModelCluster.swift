@@ -13,7 +13,11 @@ import Synchronization
 
 /// A cluster in memory, which answers at once and fails where a test wants it to.
 final class ModelCluster: EtcdGateway {
-    enum Fault { case lost, replyLost }
+    enum Fault: Equatable {
+        case lost, replyLost
+        /// The answer to another request, as a cache or a confused proxy returns it.
+        case other(Value)
+    }
 
     private struct State {
         var model = EtcdModel()
@@ -37,6 +41,7 @@ final class ModelCluster: EtcdGateway {
             state.questions.append(question)
             let fault = state.fault?(question)
             if fault == .lost { return .failure(.http(.cut("model"), member)) }
+            if case .other(let answer) = fault { return .success(answer) }
             do throws(EtcdModel.Refusal) {
                 let answer = try state.model.answer(question.path, question.body)
                 return fault == .replyLost ? .failure(.http(.cut("model"), member)) : .success(answer)
@@ -62,11 +67,13 @@ final class ModelCluster: EtcdGateway {
 
     var environment: Environment { Environment(time: { 1_700_000_000_000_000 }, random: { self.dice.roll() }) }
 
-    func client() throws -> EtcdClient { EtcdClient(try EtcdURL("etcd://model/settings/ada"), .nothing, self) }
+    func client(_ user: String = "ada") throws -> EtcdClient {
+        EtcdClient(try EtcdURL("etcd://model/settings/\(user)"), .nothing, self)
+    }
 
-    /// Makes a backend of the account, for one device.
-    func backend(_ protection: Protection) throws -> any RemoteBackend {
-        EtcdBackend.make(try client(), environment, protection: protection)
+    /// Makes a backend of a user's account, for one device.
+    func backend(_ protection: Protection, of user: String = "ada") throws -> any RemoteBackend {
+        EtcdBackend.make(try client(user), environment, protection: protection)
     }
 
     func storage() throws -> EtcdStorage { EtcdStorage(try client(), environment) }
@@ -90,8 +97,10 @@ final class ModelCluster: EtcdGateway {
     }
 
     /// Repeats an earlier request, as the network may.
-    func repeatQuestion(_ question: EtcdQuestion) throws {
-        try state.withLock { _ = try $0.model.answer(question.path, question.body) }
+    /// - Returns: the answer.
+    @discardableResult
+    func repeatQuestion(_ question: EtcdQuestion) throws -> Value {
+        try state.withLock { try $0.model.answer(question.path, question.body) }
     }
 
     /// The account's remote, as the conformance suite needs it.
