@@ -3,10 +3,21 @@
 internal import AppManifest
 
 extension Manifest {
-    /// Whether one identifier may have been written for the other: they differ only in case, or in a prefix that ends
-    /// with a dot, such as a team's.
+    /// Whether one identifier may have been written for the other: apart from case, they differ in at most two letters
+    /// in a row, or in a prefix that ends with a dot, such as a team's. Takes linear time, since anybody may ask.
     static func isNear(_ one: String, _ other: String) -> Bool {
         let (one, other) = (one.lowercased(), other.lowercased())
-        return one == other || one.hasSuffix("." + other) || other.hasSuffix("." + one)
+        if one.hasSuffix("." + other) || other.hasSuffix("." + one) { return true }
+        let shorter = min(one.utf8.count, other.utf8.count)
+        let beginning = one.utf8.commonPrefixCount(with: other.utf8)
+        let end = min(one.utf8.reversed().commonPrefixCount(with: other.utf8.reversed()), shorter - beginning)
+        let others = max(one.utf8.count, other.utf8.count) - beginning - end
+        return others <= 2 && others * 4 <= shorter
+    }
+}
+
+extension Sequence where Element: Equatable {
+    fileprivate func commonPrefixCount(with other: some Sequence<Element>) -> Int {
+        zip(self, other).prefix { $0 == $1 }.count
     }
 }
