@@ -54,7 +54,8 @@ extension Value {
 
     private init(_ number: NSNumber) throws {
         switch Character(Unicode.Scalar(UInt8(bitPattern: number.objCType.pointee))) {
-        // "c" is never an Int8: Foundation converts that to Int32.
+        // An Int8 has the type "c" too. Only a boolean is of a class of its own.
+        case "c" where type(of: number) == NSNumber.self: self = .integer(number.int64Value)
         case "c", "B": self = .boolean(number.boolValue)
         case "f", "d": self = .real(number.doubleValue)
         case "Q" where number.uint64Value > UInt64(Int64.max):

@@ -84,7 +84,8 @@ struct KeyValueStoreTests {
 
     @Test func `what is set as an object of Foundation keeps its type`() throws {
         let objects: [(Any, Value)] = [
-            (true, true), (NSNumber(value: true), true), (1, 1), (UInt8(1), 1), (Int8(-1), -1), (NSNumber(value: 1), 1),
+            (true, true), (NSNumber(value: true), true), (1, 1), (UInt8(1), 1), (Int8(-1), -1), (Int8(100), 100),
+            (NSNumber(value: Int8(-3)), -3), (["k": Int8(-3)], .dictionary(["k": -3])), (NSNumber(value: 1), 1),
             (UInt64(1), 1), (1.0, .real(1)), (Float(0.5), .real(0.5)), (CGFloat(1.5), .real(1.5)),
             (CGFloat(2), .real(2)), (Decimal(string: "1.25") as Any, .real(1.25)), (Decimal(7), .real(7)),
             (NSDecimalNumber(string: "0.1"), .real(0.1)), ([CGFloat(0.5)], .array([.real(0.5)])),
