@@ -127,10 +127,12 @@ enum ProcessDefaults {
 enum ExitFlush {
     private static let isArmed = Atomic<Bool>(false)
 
-    /// Registers this for the end of the process, once.
+    /// Registers this for the end of the process.
     static func arm() {
         guard !isArmed.exchange(true, ordering: .relaxed) else { return }
         atexit {
+            // The app's handlers that were registered before this one run after it, and may write.
+            ExitFlush.isArmed.store(false, ordering: .relaxed)
             for process in DefaultsProcesses.every { _ = Settlement(process: process).settle() }
         }
     }
