@@ -12,6 +12,23 @@ struct Settings {
     @AppStorage("fontSize") var size = 12
 }
 
+/// What tests of programs for Apple's systems use in place of the real object.
+class Recorder: UserDefaults, @unchecked Sendable {
+    var keys: [String] = []
+
+    override func set(_ value: Int, forKey defaultName: String) {
+        keys.append(defaultName)
+        super.set(value, forKey: defaultName)
+    }
+}
+
+class Named: UserDefaults, @unchecked Sendable {
+    override init?(suiteName: String?) {
+        guard suiteName != nil else { return nil }
+        super.init(suiteName: suiteName)
+    }
+}
+
 func say(_ text: String) {
     FileHandle.standardOutput.write(Data((text + "\n").utf8))
 }
@@ -22,6 +39,16 @@ let words = CommandLine.arguments.dropFirst().prefix { !$0.hasPrefix("-") }.map 
 switch words.first {
 case "read": say(words.dropFirst().map { UserDefaults.standard.string(forKey: $0) ?? "none" }.joined(separator: " "))
 case "write": UserDefaults.standard.set(words[2], forKey: words[1])
+case "write-at-exit":
+    atexit { UserDefaults.standard.set("late", forKey: "late") }
+    UserDefaults.standard.set("early", forKey: "early")
+    exit(0)
+case "subclass":
+    let plain = Recorder(suiteName: "org.example.Suite") as UserDefaults?
+    plain?.set(1, forKey: "a")
+    let named = Named(suiteName: "org.example.Suite")
+    named?.set(2, forKey: "b")
+    say("\((plain as? Recorder)?.keys ?? []) \(named?.integer(forKey: "a") ?? 0) \(Recorder().integer(forKey: "a"))")
 case "write-many": for index in 0..<200 { UserDefaults.standard.set(index, forKey: "key \(index)") }
 case "add-suites": for name in words.dropFirst() { UserDefaults.standard.addSuite(named: name) }
 case "synchronize":

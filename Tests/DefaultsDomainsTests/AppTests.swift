@@ -61,6 +61,20 @@ struct AppTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `what the program's own handler of its end sets is there, too`(hasService: Bool) async throws {
+        try await DefaultsDesk.with(started: hasService) { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("write-at-exit").exit == .code(0), "\(desk.error)")
+            #expect(try await desk.run("read", "early", "late").output == "early late")
+        }
+    }
+
+    @Test func `the class can be subclassed`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            #expect(try await desk.run("subclass").output == "[\"a\"] 1 0", "\(desk.error)")
+        }
+    }
+
     @Test func `an app's storage counts on from process to process, and its command line overrides`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             #expect(try await desk.run("size").output == "12")

@@ -40,25 +40,16 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     public class func use(domain: String?, bus: String? = nil) -> Bool { ProcessDefaults.use(domain: domain, bus: bus) }
 
     /// Creates an object with the app's settings, as ``standard`` has them.
-    public override convenience init() {
-        let place = ProcessDefaults.place
-        self.init(place.domain, place)
-    }
+    public override convenience init() { self.init(.own) }
 
     /// Creates an object with the settings of a domain that several programs share.
     ///
     /// - Parameter suitename: the domain; `nil` is the app's own.
     /// - Returns: `nil` for the name of the app's own domain, the global or a volatile one, and for an invalid name.
-    public convenience init?(suiteName suitename: String?) {
-        let place = ProcessDefaults.place
-        guard let suitename else {
-            self.init(place.domain, place)
-            return
-        }
-        guard DomainName.problem(suitename) == nil, Text(suitename) != place.domain,
-            ![Self.globalDomain, Self.argumentDomain, Self.registrationDomain].contains(suitename)
-        else { return nil }
-        self.init(Text(suitename), place)
+    public init?(suiteName suitename: String?) {
+        guard let settings = Settings(suiteName: suitename) else { return nil }
+        box = settings.box
+        super.init()
     }
 
     /// Creates an object with the app's settings of a user. Only root may use another user's, if that user has data on
@@ -74,27 +65,57 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     private convenience init?(user username: String, _ place: ProcessDefaults.Place) {
         if username == NSUserName() {
-            self.init(place.domain, place)
+            self.init(Settings(place.domain, place))
             return
         }
         guard geteuid() == 0, let uid = getpwnam(username)?.pointee.pw_uid else { return nil }
         var place = place
         (place.uid, place.store) = (uid, nil)
-        self.init(place.domain, place)
+        self.init(Settings(place.domain, place))
     }
 
     /// Creates an object for a domain on a given bus, for tests and for programs that use several domains.
     package convenience init(domain: String, bus: String, outboxes: String? = nil) {
-        self.init(Text(domain), ProcessDefaults.Place(domain: Text(domain), bus: bus, outboxes: outboxes))
+        self.init(Settings(Text(domain), ProcessDefaults.Place(domain: Text(domain), bus: bus, outboxes: outboxes)))
     }
 
-    init(_ own: Text, _ place: ProcessDefaults.Place) {
-        let process = DefaultsProcesses.on(bus: place.bus, uid: place.uid ?? geteuid(), outboxes: place.outboxes)
-        if own == place.domain, let store = place.store {
-            process.declare(own, store: store, keys: place.ubiquitous)
-        }
-        box = SearchBox(own: own, process: process)
+    /// Creates an object with the given settings.
+    ///
+    /// The other initializers call this one. It is public only because the designated initializers of a class that
+    /// apps can subclass have to be; apps have nothing to call it with.
+    public init(_ settings: Settings) {
+        box = settings.box
         super.init()
+    }
+
+    /// The settings of an object. Only this library makes them.
+    public struct Settings: Sendable {
+        let box: SearchBox
+
+        fileprivate init(_ own: Text, _ place: ProcessDefaults.Place) {
+            let process = DefaultsProcesses.on(bus: place.bus, uid: place.uid ?? geteuid(), outboxes: place.outboxes)
+            if own == place.domain, let store = place.store {
+                process.declare(own, store: store, keys: place.ubiquitous)
+            }
+            box = SearchBox(own: own, process: process)
+        }
+
+        fileprivate init?(suiteName: String?) {
+            guard let suiteName else {
+                self = .own
+                return
+            }
+            let place = ProcessDefaults.place
+            guard DomainName.problem(suiteName) == nil, Text(suiteName) != place.domain,
+                ![globalDomain, argumentDomain, registrationDomain].contains(suiteName)
+            else { return nil }
+            self.init(Text(suiteName), place)
+        }
+
+        fileprivate static var own: Settings {
+            let place = ProcessDefaults.place
+            return Settings(place.domain, place)
+        }
     }
 
     // MARK: Registering
