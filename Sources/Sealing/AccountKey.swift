@@ -31,12 +31,16 @@ package struct AccountKey: Sendable {
     }
 
     /// Makes a new key.
-    /// - Parameter random: returns 64 bits from the system's cryptographic generator.
-    package init(random: () -> UInt64) {
-        let (identifier, secret) = (
-            KeyIdentifier(high: random(), low: random()), KeyIdentifier(high: random(), low: random())
-        )
-        self.init(secret: SymmetricKey(data: secret.bytes), identifier: identifier)
+    /// - Parameters:
+    ///   - bound: an identifier that the new one is to be less than. One whose first 32 bits are zero has no effect, so
+    ///     that identifiers stay unique.
+    ///   - random: returns 64 bits from the system's cryptographic generator.
+    package init(below bound: KeyIdentifier? = nil, random: () -> UInt64) {
+        var high = random()
+        let low = random()
+        if let bound, bound.high >> 32 > 0 { high %= bound.high }
+        let secret = KeyIdentifier(high: random(), low: random())
+        self.init(secret: SymmetricKey(data: secret.bytes), identifier: KeyIdentifier(high: high, low: low))
     }
 
     /// The 16 bytes of the secret, for the file that keeps them.

@@ -100,11 +100,14 @@ extension HeldKey {
     }
 
     /// Makes a new key, and a marker that links to it from a former key if there is one.
+    ///
+    /// The new identifier is less than those of the keys that the user has rejected: of two keys that replace the same
+    /// one, the smaller is the account's, so devices that have a rejected key stop until they have the new one.
     /// - Parameters:
     ///   - time: the time of the marker, in microseconds since 1970; for users to read.
     ///   - random: returns 64 bits from the system's cryptographic generator.
     package init(replacing former: HeldKey?, time: UInt64, random: () -> UInt64) {
-        let key = AccountKey(random: random)
+        let key = AccountKey(below: former?.rejected.min(), random: random)
         let link = former.map { KeyLink(from: $0.key, to: key.identifier, .replaced) }
         let marker = SealedMarker(
             of: key, time: time, links: (link.map { [$0] } ?? []) + (former?.marker.links ?? []))

@@ -110,4 +110,27 @@ import Testing
         #expect(third.marker.links[0].isProven(by: second.key.blobs))
         #expect(third.marker.isGenuine(under: third.key.blobs))
     }
+
+    /// Whoever takes the key that is rejected for the account's, as an owner who replaced the key on another device may,
+    /// has to learn of the new one.
+    @Test func `devices with a key that was rejected stop until they have the one that replaced it`() {
+        func roll() -> UInt64 { .random(in: 0 ... .max) }
+        for _ in 0..<200 {
+            let former = HeldKey(replacing: nil, time: 1, random: roll)
+            let rejected = HeldKey(replacing: former, time: 2, random: roll)
+            let rejecting = HeldKey(key: former.key, marker: former.marker, rejected: [rejected.key.identifier])
+            let next = HeldKey(replacing: rejecting, time: 3, random: roll)
+            let seen = SeenMarkers(sealed: [former.marker, rejected.marker, next.marker])
+            #expect(MarkerChoice(among: seen, key: rejected.key, wasEncrypted: true) == .keyNeeded(next.key.identifier))
+            #expect(
+                MarkerChoice(among: seen, key: next.key, wasEncrypted: true, rejected: next.rejected) == .using)
+        }
+    }
+
+    @Test(arguments: [(.max, true), (1 << 32, true), ((1 << 32) - 1, false), (0, false)] as [(UInt64, Bool)])
+    func `a key's identifier is less than a bound that leaves room`(high: UInt64, isLess: Bool) {
+        let bound = KeyIdentifier(high: high, low: 0)
+        let key = AccountKey(below: bound, random: { .max - 1 })
+        #expect((key.identifier < bound) == isLess)
+    }
 }
