@@ -59,6 +59,16 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("admin", "backup", archive), 0)
             let state = terminal.device.stateDirectory
 
+            let check = try await terminal.ctl("admin", "restore", "--check", archive)
+            #expect(
+                check.output
+                    == "would give \(user) the data of \(user), or set it aside if there are values or an account",
+                "\(check)")
+            let checked = try await terminal.ctl("admin", "restore", "-n", "--as", "\(user)=nobody", archive)
+            #expect(checked.output == "would give nobody the data of \(user)", "\(checked)")
+            #expect(try await terminal.ctl("admin", "list").output.split(separator: "\n").count == 1)
+            #expect(Self.others(terminal).isEmpty)
+
             // The user has values, so those of the archive are set aside.
             let refused = try await terminal.ctl("admin", "restore", archive)
             #expect(
@@ -140,7 +150,8 @@ import UbiquitousStoreTesting
             #expect(terminal.text("there") == "mine")
             expect(try await terminal.ctl("admin", "backup", "-"), 2, "goes to a file")
             let there = terminal.file("there")
-            expect(try await terminal.ctl("admin", "restore", there), 2, "can't be unpacked", "admin backup")
+            expect(try await terminal.ctl("admin", "restore", there), 2, "can't be unpacked: tar: ", "admin backup")
+            #expect(try await terminal.ctl("admin", "restore", there).error.split(separator: "\n").count == 2)
             expect(try await terminal.ctl("admin", "restore", terminal.file("none")), 2, "can't be read")
             expect(try await terminal.ctl("admin", "restore", "--as", "x", terminal.file("there")), 2, "OLD=NEW")
             expect(try await terminal.ctl("admin", "adopt", "u1.x.2", "nobody"), 2, "There is no data \"u1.x.2\"")

@@ -25,6 +25,11 @@ struct RestoreDataCommand: ServiceCommand {
     @Flag(help: "Also for users who have values or an account already, which are set aside.")
     var replace = false
 
+    @Flag(
+        name: [.customLong("check"), .customLong("dry-run"), .customShort("n")],
+        help: "Change nothing, and say what would change.")
+    var check = false
+
     @Option(
         name: .customLong("only"), parsing: .singleValue,
         help: ArgumentHelp("Restore this user only, by the name in the archive; repeatable.", valueName: "user"))
@@ -44,6 +49,7 @@ struct RestoreDataCommand: ServiceCommand {
         let present = Set(try await object.data().map(\.name))
         let arrived = try unpack(
             in: try await object.stateDirectory(), besides: present, naming: only + names.keys.sorted())
+        if check { return Self.lines(of: try arrived.map { try plan(for: $0, names, present) }) }
         var isRefused = false
         for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
             isRefused = true
@@ -61,6 +67,24 @@ struct RestoreDataCommand: ServiceCommand {
             names[words[0]] = words[1]
         }
         return names
+    }
+
+    /// Returns what would be done with data of an archive, in words.
+    private func plan(for data: ArrivedData, _ names: [String: String], _ present: Set<String>) throws -> String {
+        let (user, name) = (names[data.user] ?? data.user, Output.printableWord(data.name))
+        if data.wasSetAside { return "set \(name) aside, as in the archive" }
+        guard let uid = LocalUser.uid(named: user) else {
+            return "set \(name) aside: there is no user \(Output.quoted(user)) here"
+        }
+        let gift = "give \(Output.printableWord(user)) the data of \(Output.printableWord(data.user))"
+        guard present.contains("u\(uid)") else { return gift }
+        let rest = replace ? ", and set aside what is there" : ", or set it aside if there are values or an account"
+        return gift + rest
+    }
+
+    private static func lines(of plans: [String]) {
+        for plan in plans { Output.print("would \(plan)") }
+        if plans.isEmpty { Output.print("nothing would change") }
     }
 
     /// Gives unpacked data to the user of a name, and prints the result.
@@ -105,13 +129,31 @@ struct RestoreDataCommand: ServiceCommand {
             }
             defer { _ = owner.run(["rm", "-rf", "--", place]) }
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
-            guard owner.run(tar, input: archive) == 0 else {
+            let errors = Self.unnamedFile() ?? STDERR_FILENO
+            defer { if errors != STDERR_FILENO { close(errors) } }
+            guard owner.run(tar, input: archive, errors: errors) == 0 else {
                 throw Failure(
-                    .usage, "\(Output.printable(file)) can't be unpacked.",
+                    .usage, "\(Output.quoted(file)) can't be unpacked\(Self.clause(errors)).",
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
         }
+    }
+
+    /// Opens a temporary file that nobody else sees; `nil` if none can be made.
+    private static func unnamedFile() -> Int32? {
+        var template = Array("/tmp/ubiquitousctl.XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        if descriptor >= 0 { unlink(template) }
+        return descriptor >= 0 ? descriptor : nil
+    }
+
+    /// Returns the first line that tar or a program that it runs has written, with a colon before it.
+    private static func clause(_ errors: Int32) -> String {
+        var bytes = [UInt8](repeating: 0, count: 1024)
+        let count = pread(errors, &bytes, bytes.count, 0)
+        let line = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
+        return line.isEmpty ? "" : ": " + Output.printable(String(decoding: line, as: UTF8.self))
     }
 
     private func putInPlace(
@@ -127,7 +169,9 @@ struct RestoreDataCommand: ServiceCommand {
         let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
         if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
         // Skip data that was set aside in the archive and is also set aside here.
-        return try wanted.filter { !present.contains($0.name) }.map { data in
+        let new = wanted.filter { !present.contains($0.name) }
+        if check { return new }
+        return try new.map { data in
             if !data.wasSetAside { RestoredCopies.mark("\(place)/\(data.directory)") }
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")

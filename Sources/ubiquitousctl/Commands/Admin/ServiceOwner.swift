@@ -30,7 +30,9 @@ struct ServiceOwner {
 
     /// Runs a program as the owner, and waits for its end.
     /// - Returns: its exit code; -1 if it could not be run or was killed.
-    func run(_ words: [String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO) -> Int32 {
+    func run(
+        _ words: [String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO
+    ) -> Int32 {
         let prefix =
             geteuid() == uid ? [] : ["setpriv", "--reuid=\(uid)", "--regid=\(gid)", "--clear-groups", "--"]
         var actions = posix_spawn_file_actions_t()
@@ -38,6 +40,7 @@ struct ServiceOwner {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
         // Ctrl-C ends the program even while this process defers the signal.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
