@@ -266,6 +266,12 @@ struct OldStyleTextTests {
     }
 
     @Test func `a plain word is a string`() throws {
+        let tile: Value = .dictionary(["tile-data": .string("x")])
+        #expect(try OldStyleText.value("<dict><key>tile-data</key><string>x</string></dict>") == tile)
+        #expect(try OldStyleText.value("<array><integer>1</integer></array>") == .array([.integer(1)]))
+        #expect(try OldStyleText.value("<true/>") == .boolean(true))
+        #expect(try OldStyleText.value("<da7a>") == .data([0xDA, 0x7A]))
+        #expect(throws: Failure.self) { try OldStyleText.value("<dict><key>a</key></dict>") }
         #expect(try OldStyleText.value("14") == .string("14") && OldStyleText.value("") == .string(""))
     }
 }

@@ -81,14 +81,27 @@ enum OldStyleText {
         guard let first = text.unicodeScalars.first, "{(<\"".unicodeScalars.contains(first) else {
             return .string(Text(text))
         }
-        if text.hasPrefix("<?xml") || text.hasPrefix("<plist") {
-            do { return try FileFormat.xml.read(Array(text.utf8)) } catch { throw broken("\(error)") }
+        if let document = document(text) {
+            do { return try FileFormat.xml.read(Array(document.utf8)) } catch { throw broken("\(error)") }
         }
         var reader = Reader(rest: Array(text.unicodeScalars)[...])
         let value = try reader.value(nesting: 0)
         reader.skipSpace()
         guard reader.rest.isEmpty else { throw broken("something follows it") }
         return value
+    }
+
+    /// Returns the XML of a text that is a document, or an element of one such as `<dict>…</dict>`, which macOS takes as
+    /// well; `nil` for data such as `<da7a>`.
+    private static func document(_ text: String) -> String? {
+        guard text.first == "<" else { return nil }
+        let name = text.dropFirst().prefix { $0.isLetter || $0 == "?" || $0 == "!" }
+        switch name {
+        case "?xml", "plist", "!DOCTYPE": return text
+        case "dict", "array", "string", "integer", "real", "true", "false", "data", "date":
+            return "<plist version=\"1.0\">\(text)</plist>"
+        default: return nil
+        }
     }
 
     private static func broken(_ reason: String) -> Failure {
