@@ -12,8 +12,8 @@ struct SignInCommand: ServiceCommand {
         abstract: "Signs in to an account, and makes it where nothing is.",
         discussion: """
             URL is folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX; without one it is where the machine's \
-            administrator has an account ready. The remote is verified first; the \
-            download follows in the background ("status" shows it). Being signed in there already is no change, unless \
+            administrator has an account ready. The remote is verified, and the account's values are downloaded. Until \
+            they are there, they replace what is set on this device. Being signed in there already is no change, unless \
             there are new credentials. With --check the remote is tried with the credentials, and nothing is changed. To go to another account, use "account switch".
 
             A password is asked for without showing it, or read from --password-file, or from a pipe: never from an \
