@@ -55,6 +55,19 @@ struct UnlockCommand: ServiceCommand {
     @Flag(help: "Let no other keys count than that of the words: for keys that none of your devices has made.")
     var rejectOthers = false
 
+    @Argument(help: .hidden)
+    var words: [String] = []
+
+    func validate() throws {
+        if words.isEmpty { return }
+        throw ValidationError(
+            localized(
+                """
+                The words are no arguments: other users see those, and the shell keeps them. Leave them out; you are \
+                asked for them. If these are the account's, give it others with "ubiquitousctl account replace-key".
+                """))
+    }
+
     func perform() async throws {
         let (object, present) = try await options.signedIn()
         var account = present
