@@ -27,7 +27,8 @@ struct Program: ParsableCommand {
             UBIQUITOUS_STORE_BUS.
 
             Exit codes: 0 done; 1 there is no such value; 2 the command line or a file isn't right; 3 the service \
-            refused; 4 the service, or the account's remote, can't be reached. What ends with 2, 3 or 4 changed nothing.
+            refused; 4 the service, or the account's remote, can't be reached. What ends with 2 or 3 changed \
+            nothing; what ends with 4 may go on once it has begun, as "account encrypt" does (see "status").
             """,
         version: Release.version,
         groupedSubcommands: [

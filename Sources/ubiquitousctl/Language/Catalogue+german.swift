@@ -98,6 +98,7 @@ extension Catalogue {
         "Copying the data": "Daten werden kopiert",
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
+        "Downloading the account's values": "Die Werte des Kontos werden geladen",
         "Encrypting": "Konto wird verschlüsselt",
         "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.":
             """
@@ -272,6 +273,8 @@ extension Catalogue {
             "Das Konto ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
         "The account that this device is signed in to is not encrypted.":
             "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
+        "The account's values are still arriving; until all are there, they replace what is set here":
+            "Die Werte des Kontos kommen noch an; bis alle da sind, ersetzen sie, was hier gesetzt wird",
         "The bus has ended.": "Der Bus wurde beendet.",
         "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
             "Als Bus ist system, session oder eine Adresse wie unix:path=/run/bus möglich, nicht {1}.",
@@ -315,6 +318,15 @@ extension Catalogue {
         dort anmelden; --bring-values nimmt Werte in ein neues Konto mit
         """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
+        """
+        The words are no arguments: other users see those, and the shell keeps them. Leave them out; you are asked for \
+        them. If these are the account's, give it others with "ubiquitousctl account replace-key".
+        """:
+            """
+        Die Wörter gehören nicht auf die Befehlszeile: Andere Benutzer sehen sie dort, und die Shell merkt sie sich. \
+        Lassen Sie sie weg; danach wird gefragt. Sind es die des Kontos, geben Sie ihm andere mit „ubiquitousctl \
+        account replace-key“.
+        """,
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
         "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
@@ -413,7 +425,7 @@ extension Catalogue {
         "{1} can't be made: {2}.": "{1} lässt sich nicht anlegen: {2}.",
         "{1} can't be put in place: {2}.": "{1} lässt sich nicht an seinen Platz bringen: {2}.",
         "{1} can't be read: {2}.": "{1} lässt sich nicht lesen: {2}.",
-        "{1} can't be unpacked.": "{1} lässt sich nicht entpacken.",
+        "{1} can't be unpacked{2}.": "{1} lässt sich nicht entpacken{2}.",
         "{1} can't name a store.": "{1} kann kein Name eines Speichers sein.",
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
