@@ -351,6 +351,7 @@ struct AppTests {
             #expect(try await desk.run("write", "name", "Ada").exit == .code(0))
             desk.device.signal(SIGSTOP)
             #expect(try await desk.run("write", "name", "Grace").exit == .code(0))
+            #expect(try await desk.run("read", "name").output == "Grace", "\(desk.error)")
             desk.device.signal(SIGCONT)
             #expect(try await desk.run("read", "name").output == "Grace", "\(desk.error)")
         }

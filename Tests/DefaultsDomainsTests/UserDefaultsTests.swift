@@ -333,6 +333,25 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `one key too many among many at once is told of once`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let postings = Postings(UserDefaults.sizeLimitExceededNotification, nil)
+            let mebibyte = Data(repeating: 1, count: 1 << 20)
+            for index in 0..<3 { defaults.set(mebibyte, forKey: "\(index)") }
+            try await desk.settle(defaults)
+            for index in 0..<20 { defaults.set(index, forKey: "small \(index)") }
+            defaults.set(mebibyte, forKey: "large")
+            for index in 20..<40 { defaults.set(index, forKey: "small \(index)") }
+            try await eventually("it is taken back") { defaults.object(forKey: "large") == nil }
+            try await eventually("the others are there") {
+                try await desk.other().snapshot().values.count == 43
+            }
+            try await eventually("it is told") { postings.count > 0 }
+            #expect(postings.count == 1)
+        }
+    }
+
     /// Only root may use other users' settings.
     @Test(.enabled(if: geteuid() == 0))
     func `root reads, writes and follows another person's settings, and their own stay apart`() async throws {

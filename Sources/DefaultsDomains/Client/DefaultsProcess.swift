@@ -95,7 +95,8 @@ final class DefaultsProcess: Sendable {
         need(domains)
         // The bus's own thread would wait for itself.
         if EventLoop.shared.isIsolatingCurrentContext() == true { return }
-        gates.wait(for: domains, atMost: Self.readPatience)
+        // A service that hangs has not read what an earlier process left for it either.
+        if !gates.wait(for: domains, atMost: Self.readPatience) { preload(domains) }
     }
 
     /// Takes over a domain's layers and managed settings, which have arrived.
@@ -244,16 +245,18 @@ final class DefaultsProcess: Sendable {
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         let isForAll = (error as? UbiquitousStoreError)?.isRefusalOfAll == true
         let reason = "\(error)"
+        var isTakenBack = false
         logRefusals { of, refusals in of == layer && refusals.reason != reason }
         change(reason: DefaultsChange.refused, error: error) { state, update in
             guard let write = state.layers[layer]?.refused(isForAll: isForAll) else { return }
+            isTakenBack = true
             state.refusals[layer, default: Refusals(reason)].add(write.changes.keys)
             update.layer(layer, write.changes.keys, state)
             update.finish(write.tickets, error, &state)
         }
         logRefusalsSoon(of: layer)
         if let domain = layer.place?.domain { emptyOutbox(domain) }
-        guard (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
+        guard isTakenBack, (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
         Self.queue.async { UserDefaults.postSizeLimitExceeded() }
     }
 

@@ -37,10 +37,12 @@ final class DomainGates: Sendable {
     }
 
     /// Waits until the gates of domains are open, for a number of seconds at most.
-    func wait(for domains: [Text], atMost seconds: Double) {
+    /// - Returns: whether all are open.
+    @discardableResult
+    func wait(for domains: [Text], atMost seconds: Double) -> Bool {
         let gates = state.withLock { state in domains.compactMap { state.gates[$0] } }
         let end = DispatchTime.now() + seconds
-        for gate in gates { _ = gate.wait(until: end) }
+        return gates.reduce(true) { $1.wait(until: end) != nil && $0 }
     }
 
     /// Opens the gates of domains, because the service has answered.
