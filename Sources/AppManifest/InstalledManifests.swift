@@ -20,7 +20,17 @@ package enum InstalledManifests {
     ///   - directories: in order; files in later ones replace those in earlier ones.
     /// - Returns: `nil` if there is none, or if there are several.
     package static func manifest(ofProgram program: String, in directories: [String]) -> Manifest? {
-        let found = files(in: directories).compactMap(read).filter { $0.executables.contains { isSame($0, program) } }
+        only(directories) { $0.executables.contains { isSame($0, program) } }
+    }
+
+    /// Returns the manifest of an app's identifier.
+    /// - Returns: `nil` if there is none, or if there are several.
+    package static func manifest(ofApp identifier: String, in directories: [String]) -> Manifest? {
+        only(directories) { $0.applicationIdentifier == identifier }
+    }
+
+    private static func only(_ directories: [String], _ isWanted: (Manifest) -> Bool) -> Manifest? {
+        let found = files(in: directories).compactMap(read).filter(isWanted)
         return Set(found.map(\.identifier)).count == 1 ? found.first : nil
     }
 

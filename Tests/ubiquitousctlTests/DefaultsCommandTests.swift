@@ -188,6 +188,23 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `a key that roams is written here, and said`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            try FileManager.default.createDirectory(
+                atPath: terminal.file("data/ubiquitous-store/manifests.d"), withIntermediateDirectories: true)
+            var manifest = ManifestText(editor, application: editor)
+            manifest.ubiquitousDefaults = ["ui.*"]
+            try terminal.write("data/ubiquitous-store/manifests.d/editor.plist", manifest.xml)
+            let home = ["XDG_DATA_HOME=\(terminal.file("data"))"]
+            for (key, roams) in [("ui.color", true), ("size", false)] {
+                for words in [["write", editor, key, "red"], ["explain", editor, key], ["delete", editor, key]] {
+                    let result = try await terminal.ctl(arguments: ["defaults"] + words, variables: home)
+                    #expect(result.code == 0 && result.error.contains("\(key) roams") == roams, "\(result)")
+                }
+            }
+        }
+    }
+
     private func locked(_ pattern: String) -> String {
         """
         <plist version="1.0"><dict><key>Locked</key><dict><key>\(editor)</key>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import DefaultsDomains
 internal import ManagedDefaults
 internal import PropertyList
@@ -149,6 +150,7 @@ struct DefaultsCall {
             value.map { "\(layer): \(ValueText.word($0))" + (file.map { " (\($0))" } ?? "") }
         }
         if isLocked { Output.remark("The key is locked by an administrator") }
+        try remarkOnRoaming([key])
         if said.isEmpty { throw absent(domain, key) }
         for line in said { Output.print(line) }
     }
@@ -275,7 +277,9 @@ struct DefaultsCall {
             try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)
         }
         // macOS's program doesn't print this.
-        if form != .oldStyle { try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted()) }
+        if form == .oldStyle { return }
+        try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted())
+        try remarkOnRoaming(changes.keys.sorted())
     }
 
     private func printPlan(_ news: Changes) {
@@ -283,6 +287,19 @@ struct DefaultsCall {
             Output.print(value.map { "would set \(key) to \(ValueText.word($0))" } ?? "would remove \(key)")
         }
         if news.isEmpty { Output.print("nothing would change") }
+    }
+
+    /// Remarks on keys that the user's devices share, which this command leaves alone.
+    private func remarkOnRoaming(_ keys: [Text]) throws {
+        let home = FileName.home("XDG_DATA_HOME", ".local/share")
+        let directories = home.map(InstalledManifests.directories) ?? InstalledManifests.systemDirectories
+        guard let manifest = InstalledManifests.manifest(ofApp: try domain.string, in: directories),
+            let store = manifest.identifier
+        else { return }
+        let roaming = KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) })
+        for key in keys where roaming.contains(key) {
+            Output.remark("\(key.string) roams: where the store \(store) has its value, programs get that")
+        }
     }
 
     /// Remarks on keys that an administrator decides: the value is kept, but programs get another one.
