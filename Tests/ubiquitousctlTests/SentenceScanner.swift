@@ -18,7 +18,7 @@ struct SentenceScanner {
     /// Returns the texts of the command line that are translated.
     func translatable() -> [String] {
         // With simple boundaries, a full stop is no part of a word.
-        let starts = /\b(?:Failure|remark|localized|showing|failure|self\.init)\(|\.make\(|: Sentence\] = \[/
+        let starts = /\b(?:Failure|remark|localized|showing|failure|Question|self\.init)\(|\.make\(|: Sentence\] = \[/
             .wordBoundaryKind(.simple)
         return literals(after: starts).map(\.format)
             + text.matches(of: /: Sentence = (?=")/).map { literal(at: offset($0.range.upperBound)).format }

@@ -216,8 +216,10 @@ extension Catalogue {
         "Options follow the subcommand.": "Optionen stehen hinter dem Unterbefehl.",
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
         "Pausing": "Abgleich wird angehalten",
+        "Press Enter once they are written down: ": "Drücken Sie die Eingabetaste, wenn sie aufgeschrieben sind: ",
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
         "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
+        "Remove them all the same? [y/N]": "Trotzdem entfernen? [j/N]",
         "Removing": "Speicher wird entfernt",
         "Removing data": "Daten werden entfernt",
         "Removing earlier values": "Frühere Werte werden entfernt",
@@ -241,6 +243,7 @@ extension Catalogue {
         """,
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
+        "Sign out all the same? [y/N]": "Trotzdem abmelden? [j/N]",
         "Signing in": "Anmeldung läuft",
         "Signing out": "Abmeldung läuft",
         "Somebody else writes to the store all the time.":
@@ -261,6 +264,10 @@ extension Catalogue {
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
         „ubiquitousctl account phrase“ gibt sie aus
         """,
+        "The account is encrypted. Its recovery phrase (12 words) for {1}: ":
+            "Das Konto ist verschlüsselt. Seine Wiederherstellungswörter (zwölf) für {1}: ",
+        "The account is encrypted. These are its recovery words:":
+            "Das Konto ist verschlüsselt. Dies sind seine Wiederherstellungswörter:",
         "The account is moving to a new key, and only this device has it; wait until that is done.":
             """
         Das Konto wechselt gerade zu einem neuen Schlüssel, den nur dieses Gerät hat. Warten Sie, bis das fertig ist.
@@ -271,6 +278,14 @@ extension Catalogue {
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
         "The account is not encrypted, so it has no recovery phrase.":
             "Das Konto ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
+        """
+        The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same? \
+        [y/N]
+        """:
+            """
+        Das Konto dort ist nicht verschlüsselt: Wer Zugriff auf den Speicherort hat, kann es lesen. Trotzdem anmelden? \
+        [j/N]
+        """,
         "The account that this device is signed in to is not encrypted.":
             "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "The account's values are still arriving; until all are there, they replace what is set here":
@@ -330,6 +345,8 @@ extension Catalogue {
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
         "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
+        "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]":
+            "Es gibt noch kein Konto. Verschlüsseln, damit nur Ihre Geräte es lesen können? [J/n]",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
         "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":
@@ -381,6 +398,16 @@ extension Catalogue {
             "Geben Sie einen Schlüssel an, oder den Anfang von Schlüsseln und ein Sternchen.",
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "Geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
+        """
+        Write them down and keep them apart from this device: another device asks for them. Without them and without a \
+        device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl account phrase" \
+        shows them again.
+        """:
+            """
+        Schreiben Sie sie auf, und bewahren Sie sie getrennt von diesem Gerät auf: Ein anderes Gerät fragt danach. Ohne \
+        sie und ohne ein angemeldetes Gerät kommt niemand mehr an die Werte am Speicherort. „ubiquitousctl account \
+        phrase“ zeigt sie wieder.
+        """,
         "Writing to disk": "Daten werden auf den Datenträger geschrieben",
         "a directory that its unit names isn't there, or can't be mounted":
             "ein Verzeichnis, das in seiner Unit steht, fehlt oder lässt sich nicht einhängen",
@@ -440,6 +467,8 @@ extension Catalogue {
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
+        "{1} of {2} words. The others, or Enter to end here: ":
+            "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",
         "{1} stands where the subcommand belongs.": "{1} steht an der Stelle des Unterbefehls.",
         "{1} was removed: the newest {2} that restoring set aside are kept":
             """

@@ -73,14 +73,17 @@ struct EncryptionOptions: ParsableArguments {
             where error.code == .noAccount && request.createsAccount == true
         {
             request.encrypts = try Question(
-                "There is no account yet. Encrypt it, so that only your devices can read it?", default: true,
-                advice: localized("Use --encrypt or --no-encrypt.")
+                "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]", default: true,
+                advice: "Use --encrypt or --no-encrypt."
             ).isYes()
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let question = Question(
-                "The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same?",
-                default: false, advice: localized("Use --encrypt or --no-encrypt."))
+                """
+                The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same? \
+                [y/N]
+                """,
+                default: false, advice: "Use --encrypt or --no-encrypt.")
             guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
             return true
         }

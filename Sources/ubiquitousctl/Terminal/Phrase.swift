@@ -24,7 +24,8 @@ enum Phrase {
     /// - Parameter attempt: takes the phrase.
     static func ask(_ url: String, _ attempt: @BusActor (String) async throws -> Void) async throws {
         for triesLeft in (0..<3).reversed() {
-            let phrase = try await typed("The account is encrypted. Its recovery phrase (12 words) for \(url): ")
+            let phrase = try await typed(
+                localized("The account is encrypted. Its recovery phrase (12 words) for \(url): "))
             do { return try await attempt(phrase) } catch let error as UbiquitousStoreError
                 where [.keyWrong, .invalidArguments].contains(error.code) && triesLeft > 0
                 && isatty(STDIN_FILENO) == 1
@@ -39,25 +40,25 @@ enum Phrase {
         guard isatty(STDIN_FILENO) == 1 else { return try read(from: "-") }
         return try await HiddenInput(STDIN_FILENO).lines(prompt) { text in
             let count = WordList.words(in: text).count
-            return count < wordCount ? "\(count) of \(wordCount) words. The others, or Enter to end here: " : nil
+            if count >= wordCount { return nil }
+            return localized("\(count) of \(wordCount) words. The others, or Enter to end here: ")
         }
     }
 
     /// Shows the phrase of a new account, and waits until the user confirms that it is written down.
     static func show(_ account: AccountObject) async throws {
         let words = try await account.recoveryPhrase(marksShown: false).split(separator: " ").map(String.init)
-        Output.write(
-            """
-            The account is encrypted. These are its recovery words:
-
-            \(lines(words))
-
-            Write them down and keep them apart from this device: another device asks for them. Without them and \
-            without a device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl \
-            account phrase" shows them again.
-
-            """, to: STDERR_FILENO)
-        Output.write("Press Enter once they are written down: ", to: STDERR_FILENO)
+        let paragraphs = [
+            localized("The account is encrypted. These are its recovery words:"), lines(words),
+            localized(
+                """
+                Write them down and keep them apart from this device: another device asks for them. Without them and \
+                without a device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl \
+                account phrase" shows them again.
+                """),
+        ]
+        let question = localized("Press Enter once they are written down: ")
+        Output.write(paragraphs.joined(separator: "\n\n") + "\n" + question, to: STDERR_FILENO)
         guard readLine() != nil else { return }
         _ = try await account.recoveryPhrase(marksShown: true)
     }
@@ -85,26 +86,27 @@ enum Phrase {
 
 /// A question that is answered with yes or no.
 struct Question {
-    private let question: String
+    private let question: Sentence
     private let usual: Bool
-    private let advice: String
+    private let advice: Sentence
 
     /// - Parameters:
+    ///   - question: the question, with the answers' letters after it.
     ///   - usual: the answer if the user only presses Enter.
     ///   - advice: what to do if there is no answer.
-    init(_ question: String, default usual: Bool, advice: String) {
+    init(_ question: Sentence, default usual: Bool, advice: Sentence) {
         (self.question, self.usual, self.advice) = (question, usual, advice)
     }
 
     /// Whether the answer is yes.
     func isYes() throws -> Bool {
         while true {
-            Output.write("\(question) [\(usual ? "Y/n" : "y/N")] ", to: STDERR_FILENO)
+            Output.write(question.text + " ", to: STDERR_FILENO)
             switch readLine()?.lowercased() {
             case "": return usual
-            case "y", "yes": return true
-            case "n", "no": return false
-            case nil: throw Failure(.usage, "There was no answer.", advice: Sentence(verbatim: advice))
+            case "y", "yes", "j", "ja": return true
+            case "n", "no", "nein": return false
+            case nil: throw Failure(.usage, "There was no answer.", advice: advice)
             default: continue
             }
         }

@@ -96,7 +96,7 @@ struct SignOutCommand: ServiceCommand {
                 throw Failure(.refused, Sentence(verbatim: error.message), advice: Self.advice)
             }
             Output.remark(Sentence(verbatim: error.message))
-            let question = Question("Sign out all the same?", default: false, advice: localized("Use --forget-key."))
+            let question = Question("Sign out all the same? [y/N]", default: false, advice: "Use --forget-key.")
             guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
             try await signOut(keepingLastKey: false)
         }
@@ -111,8 +111,7 @@ struct SignOutCommand: ServiceCommand {
         let failure = Failure.unsaved(count)
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
         Output.remark(Sentence(verbatim: failure.message))
-        let advice = localized("Use --discard-changes.")
-        let question = Question("Remove them all the same?", default: false, advice: advice)
+        let question = Question("Remove them all the same? [y/N]", default: false, advice: "Use --discard-changes.")
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
     }
 
