@@ -20,9 +20,12 @@ extension World {
     /// device does not know all its former origins.
     private func judgeHeads(_ place: Place<Device.Blob>) {
         if conditions.hazards.contains(where: \.losesDevices) { return }
-        let heads = place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") }
         if hasFaults || attacker != nil { return }
-        if heads > 2 * devices.count { report("I16: \(devices.count) devices have \(heads) heads") }
+        func heads() -> Int { place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") } }
+        // A head that isn't the last one that a device wrote under an origin that it has left stays for a day.
+        for date in 0..<3 where violation == nil && heads() > 2 * devices.count { passDay(date, of: present) }
+        let left = heads()
+        if left > 2 * devices.count { report("I16: \(devices.count) devices have \(left) heads") }
     }
 
     /// Makes old heads reappear.
