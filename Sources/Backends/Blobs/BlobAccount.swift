@@ -206,7 +206,9 @@ final class BlobAccount<Storage: BlobStorage> {
             present = try await prepare(move)
         } else {
             var found = try await markers.read(protection, expecting: identifiers)
-            do throws(RemoteError) { present = try await choose(among: found) } catch  where error.code == .reset {
+            do throws(RemoteError) { present = try await choose(among: found) } catch
+                where error.code == .reset
+            {
                 // Sync pauses until somebody decides, so one wrong answer is not enough.
                 found = try await markers.read(protection, expecting: identifiers)
                 present = try await choose(among: found)

@@ -149,7 +149,7 @@ final class OwnHead<Storage: BlobStorage> {
     func isOutdated(beside heads: [FoundHead], _ known: Set<Bits128>, foundDamage: Bool) -> Bool {
         guard let own = published?.head else { return false }
         let now = environment.time()
-        if foundDamage, max(now, own.time) - min(now, own.time) >= Self.signInterval { return true }
+        if foundDamage, SyncCycle.isAway(now, from: own.time, by: Self.signInterval) { return true }
         guard SyncCycle.isDayAway(now, from: own.time) else { return false }
         return heads.contains { found in
             guard known.contains(found.digest), found.head.origin != own.origin else { return false }

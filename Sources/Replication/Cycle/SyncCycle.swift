@@ -292,9 +292,15 @@ package struct SyncCycle: Sendable {
             && (facts.lastPush == 0 || isDayAway(facts.time, from: facts.lastPush))
     }
 
-    /// Whether two times are at least a day apart. A clock that was wrong may have put the earlier one after the later.
+    /// Whether two times are at least a day apart.
     package static func isDayAway(_ time: UInt64, from other: UInt64) -> Bool {
-        max(time, other) - min(time, other) >= Retention.day
+        isAway(time, from: other, by: Retention.day)
+    }
+
+    /// Whether two times are at least an interval apart, in microseconds. A clock that was wrong may have put the
+    /// earlier one after the later.
+    package static func isAway(_ time: UInt64, from other: UInt64, by interval: UInt64) -> Bool {
+        max(time, other) - min(time, other) >= interval
     }
 
     // MARK: The end
