@@ -49,7 +49,7 @@ struct RestoreDataCommand: ServiceCommand {
         let present = Set(try await object.data().map(\.name))
         let arrived = try unpack(
             in: try await object.stateDirectory(), besides: present, naming: only + names.keys.sorted())
-        if check { return Self.lines(of: try arrived.map { try plan(for: $0, names, present) }) }
+        if check { return Self.report(try arrived.map { try plan(for: $0, names, present) }) }
         var isRefused = false
         for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
             isRefused = true
@@ -82,7 +82,7 @@ struct RestoreDataCommand: ServiceCommand {
         return gift + rest
     }
 
-    private static func lines(of plans: [String]) {
+    private static func report(_ plans: [String]) {
         for plan in plans { Output.print("would \(plan)") }
         if plans.isEmpty { Output.print("nothing would change") }
     }
@@ -129,11 +129,12 @@ struct RestoreDataCommand: ServiceCommand {
             }
             defer { _ = owner.run(["rm", "-rf", "--", place]) }
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
-            let errors = Self.unnamedFile() ?? STDERR_FILENO
-            defer { if errors != STDERR_FILENO { close(errors) } }
-            guard owner.run(tar, input: archive, errors: errors) == 0 else {
+            let errors = Self.unnamedFile()
+            defer { if let errors { close(errors) } }
+            guard owner.run(tar, input: archive, errors: errors ?? STDERR_FILENO) == 0 else {
+                let reason = errors.map(Self.clause) ?? ""
                 throw Failure(
-                    .usage, "\(Output.quoted(file)) can't be unpacked\(Self.clause(errors)).",
+                    .usage, "\(Output.quoted(file)) can't be unpacked\(reason).",
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
