@@ -9,8 +9,9 @@ package enum InstalledManifests {
     package static let systemDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/manifests.d" }
 
     /// The directories of a service in user mode: the system's, and the user's own.
-    package static func directories(dataHome: String) -> [String] {
-        systemDirectories + [dataHome + "/ubiquitous-store/manifests.d"]
+    /// - Parameter dataHome: the user's data directory; `nil` if there is none.
+    package static func directories(dataHome: String?) -> [String] {
+        systemDirectories + (dataHome.map { [$0 + "/ubiquitous-store/manifests.d"] } ?? [])
     }
 
     /// Returns the manifest whose executables contain a program.

@@ -66,7 +66,7 @@ extension InstalledManifests {
     /// Returns the manifest directories of the system and of the user with this environment.
     fileprivate static func directories(in environment: [String: String]) -> [String] {
         let dataHome = environment.named("XDG_DATA_HOME") ?? environment.named("HOME").map { $0 + "/.local/share" }
-        return dataHome.map { directories(dataHome: $0) } ?? systemDirectories
+        return directories(dataHome: dataHome)
     }
 }
 

@@ -108,10 +108,8 @@ package final class PanelService {
     /// The apps, by the stores that their manifests declare.
     private static var applications: [String: String] {
         let home = environmentVariable("XDG_DATA_HOME") ?? environmentVariable("HOME").map { $0 + "/.local/share" }
-        let directories =
-            home.map { InstalledManifests.directories(dataHome: $0) } ?? InstalledManifests.systemDirectories
         var applications: [String: String] = [:]
-        for file in InstalledManifests.files(in: directories) {
+        for file in InstalledManifests.files(in: InstalledManifests.directories(dataHome: home)) {
             guard let bytes = try? ManifestFile.read(file, trusting: geteuid()),
                 let manifest = try? Manifest(propertyList: bytes), let identifier = manifest.identifier
             else { continue }

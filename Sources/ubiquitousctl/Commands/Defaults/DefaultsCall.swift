@@ -291,8 +291,7 @@ struct DefaultsCall {
 
     /// Remarks on keys that the user's devices share, which this command leaves alone.
     private func remarkOnRoaming(_ keys: [Text]) throws {
-        let home = FileName.home("XDG_DATA_HOME", ".local/share")
-        let directories = home.map(InstalledManifests.directories) ?? InstalledManifests.systemDirectories
+        let directories = InstalledManifests.directories(dataHome: FileName.home("XDG_DATA_HOME", ".local/share"))
         guard let manifest = InstalledManifests.manifest(ofApp: try domain.string, in: directories),
             let store = manifest.identifier
         else { return }
