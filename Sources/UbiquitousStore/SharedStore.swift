@@ -141,21 +141,12 @@ final class SharedStore: Sendable {
     private static let unsettled = Mutex<[ObjectIdentifier: SharedStore]>([:])
 
     private func stayWhileUnsettled() {
-        Self.flushAtExit()
+        Self.exitWork.becomeDue()
         Self.unsettled.withLock { $0[ObjectIdentifier(self)] = copy.withLock { $0.isSettled } ? nil : self }
     }
 
-    private static let flushesAtExit = Atomic<Bool>(false)
-
     /// Makes the process wait for the service at exit, for at most ``exitPatience``, if writes are in flight.
-    private static func flushAtExit() {
-        guard !flushesAtExit.exchange(true, ordering: .relaxed) else { return }
-        atexit {
-            // The app's handlers that were registered before this one run after it, and may write.
-            SharedStore.flushesAtExit.store(false, ordering: .relaxed)
-            SharedStore.flush()
-        }
-    }
+    private static let exitWork = ExitWork { SharedStore.flush() }
 
     private static func flush() {
         let stores = unsettled.withLock { Array($0.values) }

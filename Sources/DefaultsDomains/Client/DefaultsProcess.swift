@@ -165,7 +165,7 @@ final class DefaultsProcess: Sendable {
         _ layer: SearchList.Layer, _ changes: Changes, isWhole: Bool = false,
         done: (@Sendable ((any Error)?) -> Void)? = nil
     ) -> Bool {
-        ExitFlush.arm()
+        ExitWork.settlement.becomeDue()
         let (isNews, isFirst) = change(reason: DefaultsChange.own) { state, update in
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             let ticket = done.map { state.waiters.add($0) }

@@ -121,17 +121,9 @@ enum ProcessDefaults {
     }
 }
 
-/// Keeps unacknowledged writes when the process ends.
-enum ExitFlush {
-    private static let isArmed = Atomic<Bool>(false)
-
-    /// Registers this for the end of the process.
-    static func arm() {
-        guard !isArmed.exchange(true, ordering: .relaxed) else { return }
-        atexit {
-            // The app's handlers that were registered before this one run after it, and may write.
-            ExitFlush.isArmed.store(false, ordering: .relaxed)
-            for process in DefaultsProcesses.every { _ = Settlement(process: process).settle() }
-        }
+extension ExitWork {
+    /// Keeps unacknowledged writes.
+    static let settlement = ExitWork {
+        for process in DefaultsProcesses.every { _ = Settlement(process: process).settle() }
     }
 }

@@ -122,7 +122,7 @@ extension DefaultsProcess {
         guard let (mirror, roaming, rest) = split(domain, changes) else {
             return write(.domain(domain), changes, isWhole: isWhole, done: done)
         }
-        ExitFlush.arm()
+        ExitWork.settlement.becomeDue()
         let before = mirror.values
         let isNews = roaming.contains { before[$0.key] != $0.value }
         guard let done else {
