@@ -52,4 +52,15 @@ struct HeadNewsTests {
         #expect(look(at: foreign, as: present) == .foreign && own.readsAnew)
         #expect(look(at: nil, as: former) == .none && !own.readsAnew)
     }
+
+    @Test func `a head that the previous process wrote after its last pull is missed`() {
+        let origin = Origin(bits: 1)
+        var own = OwnHeads()
+        // The process before has begun to publish, and its cursor, from before that, doesn't name a head.
+        #expect(own.classify(nil, as: origin, published: 1, last: nil) == .lost)
+        #expect(own.classify(nil, as: origin, published: 1, last: nil) == .lost)
+        // A device that has never published misses nothing.
+        var new = OwnHeads()
+        #expect(new.classify(nil, as: origin, published: 0, last: nil) == .none)
+    }
 }

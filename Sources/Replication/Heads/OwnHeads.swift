@@ -12,6 +12,8 @@
 // does an earlier one that a storage returns later. The device joins it like any head, which changes nothing if it is
 // the previous process's and saves the writes if it is a clone's. Then it replaces it by a later head. A clone finds
 // that head, did not write it, and takes another origin; or it writes a still later one, and this device does the same.
+// If no head is there although one is counted, it may be lost: another device may have removed it under this name when
+// it tidied the account's former forms. So the device writes it again.
 
 /// Which head it is.
 package struct HeadIdentity: Equatable, Sendable {
@@ -96,7 +98,7 @@ package struct OwnHeads: Sendable {
             inherited[origin] = max(last?.sequence ?? 0, found?.sequence ?? 0, counted)
         }
         let expected = published?.origin == origin ? published?.digest : last?.digest
-        guard let found else { return expected == nil ? .none : .lost }
+        guard let found else { return expected == nil && inherited[origin] ?? 0 == 0 ? .none : .lost }
         if found.digest == expected { return .current }
         if written.contains(found.digest) { return .older }
         return isInherited(found, origin) ? .inherited : .foreign
@@ -170,7 +172,7 @@ package struct OwnHeads: Sendable {
 package enum OwnHead: Sendable {
     /// No head, and none was expected.
     case none
-    /// No head, though the device has written one.
+    /// No head, though the device has written one, or the previous process may have.
     case lost
     /// The head that this device wrote last.
     case current
