@@ -72,6 +72,8 @@ extension HTTPFailure: CustomStringConvertible {
     /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
     private static func advice(on reason: String) -> String {
         reason.contains("not yet valid") || reason.contains("expired")
-            ? "Check this device's clock." : "If the server has an authority of its own, sign in with its certificate."
+            ? "Check this device's clock."
+            : "If the server has an authority of its own, sign in with its certificate; \"ubiquitousctl account renew "
+                + "--ca-file FILE\" gives it to an account that is signed in."
     }
 }

@@ -9,7 +9,7 @@ extension HTTPTransfer {
         case CURLE_PROXY: .proxy(proxy, "did not let the request through: \(curl.text(of: code))")
         case CURLE_COULDNT_CONNECT: refused
         case CURLE_OPERATION_TIMEDOUT: timeout
-        case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: tlsReason)
+        case CURLE_PEER_FAILED_VERIFICATION: .certificate(host, reason: certificateReason)
         case CURLE_SSL_CACERT_BADFILE: options.authority == nil ? .systemAuthorities : .authority
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
             tlsRefusal ?? .secureConnection(host, reason: tlsReason)
@@ -54,10 +54,24 @@ extension HTTPTransfer {
 
     private static let certificateWish = "it wants a certificate of this device, which there is no option for"
 
-    /// libcurl's reason for a certificate error. For other errors its text may contain a proxy's address with its
+    /// libcurl's reason for a failed handshake. For other errors its text may contain a proxy's address with its
     /// password.
     private var tlsReason: String {
         let text = String(cString: reason)
         return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later did not come about"
+    }
+
+    /// Why the certificate was refused, in OpenSSL's words. libcurl keeps the first error of a request. If a kept
+    /// connection broke before a new one was tried, that is another error, and only OpenSSL's number says why.
+    private var certificateReason: String {
+        if String(cString: reason).contains("certificate") { return tlsReason }
+        // The numbers are X509_V_ERR_…: see X509_STORE_CTX_get_error(3).
+        return switch curl.number(easy, CURLINFO_SSL_VERIFYRESULT) {
+        case 9: "certificate is not yet valid"
+        case 10: "certificate has expired"
+        case 18, 19: "self-signed certificate"
+        case 20, 21: "unable to get local issuer certificate"
+        default: "it does not fit the address, or was signed by nobody whom this device trusts"
+        }
     }
 }

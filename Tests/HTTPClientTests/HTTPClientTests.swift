@@ -497,6 +497,18 @@ struct HTTPClientTests {
         }
     }
 
+    /// The connection that is kept from the request before has an error of its own.
+    @Test(arguments: [WebDAVServer.Kind.apache, .nginx].filter { $0.program != nil })
+    func `a certificate that has changed is named as the reason`(_ kind: WebDAVServer.Kind) async throws {
+        let server = try WebDAVServer(kind, isSecure: true)
+        let place = try #require(HTTPAddress("https://127.0.0.1:\(server.port)/dav/nothing"))
+        let client = HTTPClient(HTTPOptions(authority: server.authority))
+        #expect(try await client.send(HTTPRequest("GET", place)).status == 404)
+        try server.changeCertificate()
+        let failure = await failure { _ = try await client.send(HTTPRequest("GET", place)) }
+        #expect(failure == .certificate("127.0.0.1", reason: "unable to get local issuer certificate"))
+    }
+
     /// TLS runs on the loop's thread, where a slow handshake delays every caller.
     @Test(arguments: [["-tls1_2"], ["-tls1_3"], ["-tls1_2", "-cipher", "DHE"], ["-tls1_3", "-groups", "ffdhe8192"]])
     func `a server doesn't get to choose a prime, which may be as large as it likes`(_ options: [String]) async throws {

@@ -41,9 +41,9 @@ enum ServerProcess {
         return pid
     }
 
-    /// Kills a program, and everything that it has started.
-    static func end(_ pid: pid_t) {
-        kill(-pid, SIGKILL)
+    /// Ends a program, and everything that it has started.
+    static func end(_ pid: pid_t, _ signal: Int32 = SIGKILL) {
+        kill(-pid, signal)
         var status: Int32 = 0
         waitpid(pid, &status, 0)
         living.withLock { _ = $0.remove(pid) }

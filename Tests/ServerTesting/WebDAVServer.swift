@@ -111,6 +111,15 @@ public final class WebDAVServer: Sendable {
         _ = try Certificates.run(["cp", "-a", copy, root])
     }
 
+    /// Restarts an apache or nginx with a certificate of another authority. It closes its connections, as when a
+    /// service manager restarts it.
+    public func changeCertificate() throws {
+        stop(by: kind == .apache ? SIGWINCH : SIGQUIT)
+        for name in ["cert.pem", "key.pem"] { try FileManager.default.removeItem(atPath: "\(directory)/\(name)") }
+        _ = try Certificates.make(in: directory)
+        try start()
+    }
+
     /// Restarts the server with another password.
     public func change(password: String) throws {
         stop()
@@ -134,9 +143,11 @@ public final class WebDAVServer: Sendable {
     }
 
     /// Kills the server, and everything that it has started.
-    public func stop() {
+    public func stop() { stop(by: SIGKILL) }
+
+    private func stop(by signal: Int32) {
         process.withLock { pid in
-            if pid > 0 { ServerProcess.end(pid) }
+            if pid > 0 { ServerProcess.end(pid, signal) }
             pid = 0
         }
     }
