@@ -78,7 +78,9 @@ import UbiquitousStoreTesting
                 #expect(result.output == #"{"changed":false}"#, "\(arguments): \(result)")
             }
             expect(try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("none")), 2)
-            expect(try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("others")), 3, "key")
+            expect(
+                try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("others")), 3,
+                "recovery phrase")
             let spoken = try await terminal.ctl("account", "unlock", "zoo", "wrong")
             #expect(spoken.code == 2 && !spoken.error.contains("zoo"), "\(spoken)")
             #expect(spoken.error.contains("no arguments"))
@@ -223,6 +225,11 @@ import UbiquitousStoreTesting
                 #expect(unlocked.code == 0 && unlocked.output == #"{"changed":true}"#, "\(unlocked)")
                 expect(try await terminal.ctl("account", "sync"), 0)
             }
+            // Other keys may be in the way before they stop a device.
+            let rejected = try await terminal.ctl(
+                "account", "unlock", "--phrase-file", words, "--reject-others", "--json")
+            #expect(rejected.code == 0 && rejected.output == #"{"changed":true}"#, "\(rejected)")
+            expect(try await terminal.ctl("account", "sync"), 0)
         }
     }
 

@@ -89,7 +89,7 @@ extension AccountOptions {
         guard let wrong = steps.first(where: { !$0.isPassed }) else { return steps }
         let outcome = ["connect", "time"].contains(wrong.step) ? Outcome.unreachable : .refused
         throw Failure(
-            outcome, Sentence(verbatim: "\(wrong.step): \(wrong.detail)"),
+            outcome, Sentence(verbatim: wrong.detail),
             advice: Failure.advice(on: wrong.detail) ?? "Nothing was changed.")
     }
 }

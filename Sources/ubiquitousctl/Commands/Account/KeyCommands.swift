@@ -78,14 +78,16 @@ struct UnlockCommand: ServiceCommand {
         if account.isReset, let error = account.lastError { throw error }
         var isLocked = account.needsKey
         if !isLocked, account.isEncrypted { isLocked = try await isKeyFileUnusable(object) }
-        let unlocks = isLocked && !options.change.check
+        // A device that isn't stopped has keys to reject as well.
+        let changes = isLocked || rejectOthers
+        let unlocks = changes && !options.change.check
         if let phrase = try phraseFile.map({ try Phrase.read(from: $0) }) {
             let use = unlocks ? unlock : check
             try await use(object, account.backend, phrase)
         } else if unlocks {
             try await Phrase.ask(account.backend) { try await unlock(object, account.backend, $0) }
         }
-        options.change.report(isLocked ? "unlock \(account.backend)" : nil)
+        options.change.report(changes ? "unlock \(account.backend)" : nil)
     }
 
     /// Whether the file with the account's key can't be used. As long as the service runs it has the key in memory, so
