@@ -28,7 +28,20 @@ extension PanelService {
     }
 
     /// Makes this device forget a store, or removes it from every device of the account.
+    /// - Throws: ``ChangesAreUnsaved`` if changes would be lost.
     package func remove(_ store: String, everywhere: Bool) async throws {
-        try await connection().manager.removeStore(store, everywhere: everywhere)
+        let connection = try await connection()
+        if !everywhere, try await connection.account().uploadPendingChanges(timeout: Self.patience) > 0 {
+            throw ChangesAreUnsaved()
+        }
+        try await connection.manager.removeStore(store, everywhere: everywhere)
+    }
+
+    /// The account does not have all changes of this device, so a store that this device forgot might not come back as
+    /// it was.
+    package struct ChangesAreUnsaved: Error, CustomStringConvertible {
+        package var description: String {
+            tr("The account does not have all changes of this device yet. Sync first, or resume sync.")
+        }
     }
 }

@@ -17,7 +17,7 @@ package final class PanelService {
     private let notify: @MainActor @Sendable () -> Void
 
     /// How long to wait for a remote. The user can cancel earlier.
-    private static let patience = Duration.seconds(300)
+    static let patience = Duration.seconds(300)
 
     /// - Parameters:
     ///   - bus: `system`, `session` or an address.

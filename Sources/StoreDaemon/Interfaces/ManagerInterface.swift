@@ -139,12 +139,15 @@ extension Daemon {
 
     fileprivate func removeStore(_ call: MethodCall) throws {
         let identifier = try call.message.readString()
-        let flags = try call.message.readFlags(0x1)
+        let flags = try call.message.readFlags(0x3)
+        let (isEverywhere, discardsChanges) = (flags & 0x1 != 0, flags & 0x2 != 0)
         try checkUnsandboxed(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
-        if flags == 0 { try user.account.move.checkIsOver() }
+        if !isEverywhere { try user.account.move.checkIsOver() }
         let keys = try user.recovering {
-            flags == 0 ? try user.forget(identifier) : try user.removeEverywhere(identifier)
+            if isEverywhere { return try user.removeEverywhere(identifier) }
+            if !discardsChanges { try user.checkOtherAccountsHaveChanges(of: identifier) }
+            return try user.forget(identifier)
         }
         guard let keys else {
             throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\".")

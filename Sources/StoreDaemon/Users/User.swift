@@ -117,6 +117,19 @@ final class User {
         return keys
     }
 
+    /// Refuses to forget changes that only this device has, and would upload when it returns to another account.
+    func checkOtherAccountsHaveChanges(of identifier: String) throws {
+        let count = try database.changesOfOtherAccounts(in: identifier)
+        if count == 0 { return }
+        throw BusError.store(
+            .conflict,
+            """
+            Another account of this device does not have \(count) of the store's changes yet; removing the store loses \
+            them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove \
+            --discard-changes \(identifier)" removes them all the same.
+            """)
+    }
+
     /// The error message for requests about the account if the store isn't synced.
     static func takesNoPart(_ identifier: String) -> String {
         "The store takes no part in the sync. \"ubiquitousctl stores sync \(identifier) on\" changes that."

@@ -59,6 +59,14 @@ extension UserDatabase {
         try pendingChanges(HiddenStores.isAppStore)
     }
 
+    /// Returns the number of keys of a store with a change that is pending in accounts other than the present one. Such
+    /// changes are uploaded when this device returns there.
+    package func changesOfOtherAccounts(in store: String) throws(EngineError) -> Int {
+        try summaries(where: "account > 0 AND account <> \(account.id) AND synchronized").reduce(0) {
+            Text($1.store) == Text(store) ? $0 + $1.summary.pending : $0
+        }
+    }
+
     /// Returns whether changes are pending that may be uploaded.
     package func hasUploads() throws(EngineError) -> Bool {
         try pendingChanges("downloaded") > 0

@@ -107,6 +107,15 @@ package struct AccountObject: ServiceObject {
         try await call("SyncNow", timeout: timeout) { try $0.append(0 as UInt64) }
     }
 
+    /// Uploads pending changes if this device is signed in.
+    /// - Returns: how many changes the remote still does not have.
+    package func uploadPendingChanges(timeout: Duration) async throws -> Int {
+        let account = try await properties()
+        if account.pendingChanges == 0 || account.state == "signed-out" { return 0 }
+        try? await syncNow(timeout: timeout)
+        return try await properties().pendingChanges
+    }
+
     /// `Resolve`: decides after RemoteReset which side is right.
     package func resolve(_ side: Side, timeout: Duration) async throws {
         try await call("Resolve", timeout: timeout) { try $0.append(side.rawValue) }

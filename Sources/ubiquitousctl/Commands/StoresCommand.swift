@@ -71,7 +71,7 @@ struct StoresRemoveCommand: ServiceCommand {
             }
             return isThere ? "remove \(identifier) from \(everywhere ? "every device" : "this device")" : nil
         } _: {
-            try await manager.removeStore(identifier, everywhere: everywhere)
+            try await manager.removeStore(identifier, everywhere: everywhere, discardingChanges: discardChanges)
         }
     }
 }

@@ -30,16 +30,25 @@ extension AccountObject {
         return try await properties()
     }
 
+    /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
+    @BusActor
+    func awaitValues() async {
+        do { try await syncNow(timeout: Patience.remote) } catch { Self.remarkOnValues() }
+    }
+
+    /// Tells the person that the account's values have not all arrived.
+    static func remarkOnValues() {
+        Output.remark("The account's values are still arriving; until all are there, they replace what is set here")
+    }
+
     /// Uploads pending changes if this device is signed in.
     /// - Parameter check: whether to upload nothing. Then changes count as unsaved only if sync is paused.
     /// - Returns: how many changes the remote still does not have.
     @BusActor
     func unsavedChanges(check: Bool) async throws -> Int {
+        guard check else { return try await uploadPendingChanges(timeout: Patience.remote) }
         let account = try await properties()
-        if account.pendingChanges == 0 || account.state == "signed-out" { return 0 }
-        if check { return account.state == "paused" ? account.pendingChanges : 0 }
-        try? await syncNow(timeout: Patience.remote)
-        return try await properties().pendingChanges
+        return account.state == "paused" ? account.pendingChanges : 0
     }
 }
 

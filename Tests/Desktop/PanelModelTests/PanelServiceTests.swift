@@ -53,6 +53,23 @@ struct PanelServiceTests {
         #expect(state.apps.map(\.identifier) == [Self.notes])
     }
 
+    @Test func `settings are not forgotten while the account lacks changes`() async throws {
+        let (device, panel) = try await start()
+        let (service, theme) = (panel.service, Text("theme"))
+        try await service.signIn(folderForm(try device.directory.makeDirectory("My sync")))
+        try await service.setPaused(true)
+        _ = try await service.put(.string("dark"), as: theme, in: Self.notes)
+        await #expect(throws: PanelService.ChangesAreUnsaved.self) {
+            try await service.remove(Self.notes, everywhere: false)
+        }
+        #expect(try await service.values(of: Self.notes) == [theme: .string("dark")])
+        try await service.setPaused(false)
+        try await service.remove(Self.notes, everywhere: false)
+        try await eventually("the account has the change") {
+            try await service.values(of: Self.notes) == [theme: .string("dark")]
+        }
+    }
+
     @Test func `a folder that is a file is said at the path`() async throws {
         let (device, panel) = try await start()
         let file = device.directory.path + "/file"
