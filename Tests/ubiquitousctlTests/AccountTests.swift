@@ -166,6 +166,45 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a store is not forgotten while another account lacks its changes`() async throws {
+        try await Self.withFolder { terminal, url in
+            let work = "folder://" + (try terminal.device.directory.makeDirectory("work", mode: 0o700))
+            let remove = ["stores", "remove", notes]
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("set", "theme", "home"), 0)
+            expect(try await terminal.ctl("account", "switch", work), 0)
+            expect(try await terminal.ctl("set", "theme", "work"), 0)
+            expect(try await terminal.ctl2(remove), 3, "Another account", "--discard-changes")
+            expect(try await terminal.ctl("account", "switch", url), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "home")
+            // All accounts have everything now.
+            expect(try await terminal.ctl2(remove), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "home")
+            expect(try await terminal.ctl("account", "switch", work), 0)
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("set", "theme", "gone"), 0)
+            expect(try await terminal.ctl("account", "switch", url), 0)
+            expect(try await terminal.ctl2(remove + ["--discard-changes"]), 0)
+            expect(try await terminal.ctl("account", "switch", work), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "work")
+        }
+    }
+
+    @Test func `what is set after a store was forgotten is newer than what the account has`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            for number in 0..<5 {
+                expect(try await terminal.ctl("set", "theme", "old"), 0)
+                expect(try await terminal.ctl2(["stores", "remove", notes]), 0)
+                if number % 2 == 0 { #expect(try await terminal.ctl("get", "theme").output == "old") }
+                expect(try await terminal.ctl("set", "theme", "new"), 0)
+                expect(try await terminal.ctl("account", "sync"), 0)
+                #expect(try await terminal.ctl("get", "theme").output == "new")
+            }
+        }
+    }
+
     @Test func `another account is switched to, and back`() async throws {
         try await Self.withFolder { terminal, url in
             let work = "folder://" + (try terminal.device.directory.makeDirectory("work", mode: 0o700))

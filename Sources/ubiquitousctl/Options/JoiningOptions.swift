@@ -71,25 +71,15 @@ struct JoiningOptions: ParsableArguments {
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
         }
-        if !isThere, !options.change.check { await download(object) }
+        if !isThere, !options.change.check {
+            await Progress.showing("Downloading the account's values") { await object.awaitValues() }
+        }
         if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
             Output.remark(
                 """
                 The values from before belong to another account. They are kept, and come back when this device signs in \
                 there; --bring-values takes values along into a new account
                 """)
-        }
-    }
-
-    /// Waits for the first download, until which the account's values take precedence over what a script sets next.
-    @BusActor
-    private func download(_ account: AccountObject) async {
-        do {
-            try await Progress.showing("Downloading the account's values") {
-                try await account.syncNow(timeout: Patience.remote)
-            }
-        } catch {
-            Output.remark("The account's values are still arriving; until all are there, they replace what is set here")
         }
     }
 

@@ -25,10 +25,30 @@ struct StoreOptions: ParsableArguments {
         return options
     }
 
-    /// Runs `body` with the store, and shows progress if it takes longer than a second.
+    /// Runs `body` with the store, once it has the account's values, and shows progress if that takes longer than a
+    /// second.
     @BusActor
     func withStore<Result>(_ body: @BusActor (StoreObject) async throws -> Result) async throws -> Result {
-        try await Progress.showing("Waiting for the service") { try await withOpenStore(body) }
+        try await Progress.showing("Waiting for the service") {
+            try await withOpenStore { store in
+                try await awaitValues(of: store)
+                return try await body(store)
+            }
+        }
+    }
+
+    /// Waits for the values that the account has of a store, where the store is without them: it was forgotten before,
+    /// or was not synced.
+    @BusActor
+    private func awaitValues(of store: StoreObject) async throws {
+        let present = try await store.properties()
+        guard present.isSynchronized, !present.isInitialSyncDone else { return }
+        let account = store.connection.account(ofUser: present.uid)
+        switch try await account.properties().state {
+        case "signed-out": return
+        case "initial-sync", "syncing", "idle": await account.awaitValues()
+        default: AccountObject.remarkOnValues()
+        }
     }
 
     /// Runs `body` with the store that is meant.
