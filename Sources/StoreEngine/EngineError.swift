@@ -32,6 +32,8 @@ package enum EngineError: Error, Equatable {
             switch error.resultCode {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: self = .corrupt(error.message ?? "damaged")
             case .SQLITE_FULL: self = .diskFull
+            // SQLite can't extend the file that its connections share.
+            case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE: self = .diskFull
             default: self = .storage("\(error.resultCode): \(error.message ?? "no further reason")")
             }
         case is RowDecodingError:

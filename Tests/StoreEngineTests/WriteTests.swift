@@ -224,6 +224,42 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "mounting needs root"))
     func `a full disk fails the write, and what was there stays`() throws {
+        try withSmallDisk { root in
+            let small = try Device(root: root)
+            let store = try small.store()
+            try small.write([("k", .integer(1))])
+            var last = Picture(store)
+            let failure = #expect(throws: EngineError.self) {
+                for index in 0..<100 {
+                    try small.write([("k\(index)", .data([UInt8](repeating: UInt8(index), count: 50_000)))])
+                    last = Picture(store)
+                }
+            }
+            #expect(failure == .diskFull)
+            #expect(Picture(store) == last)
+            try small.reopen()
+            #expect(Picture(try small.store()) == last)
+            small.close()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "mounting needs root"))
+    func `a disk that is too full for a new database is said to be full`() throws {
+        for free in stride(from: 0, through: 320_000, by: 16_000) {
+            try withSmallDisk { root in
+                try Data(count: 1 << 20 - free).write(to: URL(filePath: root + "/others"))
+                do {
+                    let small = try Device(root: root)
+                    defer { small.close() }
+                    try small.write([("k", .integer(1))])
+                } catch {
+                    #expect(error as? EngineError == .diskFull, "\(free) bytes are free: \(error)")
+                }
+            }
+        }
+    }
+
+    private func withSmallDisk(_ body: (_ root: String) throws -> Void) throws {
         let root = NSTemporaryDirectory() + "store-engine-full-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         try #require(shell("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", root))
@@ -231,21 +267,7 @@ import Testing
             _ = shell("umount", "-l", root)
             try? FileManager.default.removeItem(atPath: root)
         }
-        let small = try Device(root: root)
-        let store = try small.store()
-        try small.write([("k", .integer(1))])
-        var last = Picture(store)
-        let failure = #expect(throws: EngineError.self) {
-            for index in 0..<100 {
-                try small.write([("k\(index)", .data([UInt8](repeating: UInt8(index), count: 50_000)))])
-                last = Picture(store)
-            }
-        }
-        #expect(failure == .diskFull)
-        #expect(Picture(store) == last)
-        try small.reopen()
-        #expect(Picture(try small.store()) == last)
-        small.close()
+        try body(root)
     }
 
     private func shell(_ words: String...) -> Bool {
