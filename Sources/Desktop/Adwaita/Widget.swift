@@ -18,6 +18,16 @@ package class Widget: Object {
         set { gtk_widget_set_visible(self.as(GtkWidget.self), newValue ? 1 : 0) }
     }
 
+    /// What a screen reader calls the widget.
+    package func setAccessibleName(_ name: String) {
+        var property = GTK_ACCESSIBLE_PROPERTY_LABEL
+        var value = GValue()
+        g_value_init(&value, g_type_from_name("gchararray"))
+        defer { g_value_unset(&value) }
+        g_value_set_string(&value, name)
+        gtk_accessible_update_property_value(opaque, 1, &property, &value)
+    }
+
     /// Adds a class for the style sheet.
     package func addStyle(_ name: String) { gtk_widget_add_css_class(self.as(GtkWidget.self), name) }
 

@@ -38,6 +38,13 @@ package func sizeText(_ bytes: Int) -> String {
     return String(cString: text)
 }
 
+/// Returns bytes by which texts can be compared as the user's language sorts them, with numbers in them by their values.
+package func sortingKey(_ text: String) -> [UInt8] {
+    guard let key = g_utf8_collate_key_for_filename(text.lowercased(), -1) else { return Array(text.utf8) }
+    defer { g_free(key) }
+    return UnsafeBufferPointer(start: key, count: strlen(key)).map { UInt8(bitPattern: $0) }
+}
+
 /// Returns the present time, in microseconds since 1970-01-01T00:00:00Z.
 package func microsecondsNow() -> UInt64 { UInt64(clamping: g_get_real_time()) }
 

@@ -63,13 +63,16 @@ package struct AppsPage: Equatable, Sendable {
 
     /// - Parameter application: returns the installed app with an identifier.
     package init(_ apps: [AppUsage], application: (String) -> Application?) {
-        rows = apps.map { app in
+        let found = apps.map { app in
             let installed = application(app.application ?? app.identifier)
             return Row(
                 id: app.identifier, title: (installed?.name ?? app.identifier).shown, subtitle: Self.subtitle(app),
                 icon: installed?.icon, share: min(1, app.share), level: Self.level(app.share),
                 isSynchronized: app.isSynchronized, isEmpty: app.keys == 0)
-        }.sorted { ($0.title.lowercased(), $0.id) < ($1.title.lowercased(), $1.id) }
+        }
+        rows = found.map { (key: sortingKey($0.title), row: $0) }
+            .sorted { $0.key == $1.key ? $0.row.id < $1.row.id : $0.key.lexicographicallyPrecedes($1.key) }
+            .map(\.row)
     }
 
     private static func level(_ share: Double) -> Level {

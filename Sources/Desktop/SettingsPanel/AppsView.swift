@@ -81,6 +81,7 @@ private final class AppRow: RowView {
         if model == self.model { return }
         self.model = model
         (row.title, row.subtitle, bar.share) = (model.title, model.subtitle, model.share)
+        sync.setAccessibleName(tr("Sync the settings of “%1”", model.title))
         icon.icon = model.icon ?? "application-x-executable-symbolic"
         let isWarning = model.level != .usual
         if bar.isWarning != isWarning { bar.isWarning = isWarning }

@@ -55,6 +55,8 @@ struct RowTests {
         let page = AppsPage(apps) { $0 == "org.example.App7" ? .init(name: "A first", icon: nil) : nil }
         #expect(page.rows.count == 200)
         #expect(page.rows.first?.title == "A first")
+        let numbers = page.rows.dropFirst().compactMap { Int($0.title.drop { !$0.isNumber }) }
+        #expect(numbers.count == 199 && numbers == numbers.sorted())
     }
 
     @Test func `values are shown on one line, as JSON, and texts as they are`() {

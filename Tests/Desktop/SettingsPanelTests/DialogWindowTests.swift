@@ -125,15 +125,15 @@ extension PanelWindowTests {
         @Test func `a switch whose call the service didn't take goes back`() async throws {
             let (desk, folder) = try await start()
             defer { withExtendedLifetime(folder) {} }
-            let label = "Sync this app's settings"
+            let label = "Sync the settings of “\(PanelDesk.notes)”"
             try await desk.turn(to: "Apps")
             try await desk.reach(label)
             desk.device.signal(SIGSTOP)
             try await desk.screen.press(.space)
-            try await desk.screen.waits(until: "the switch is off") { $0.areOn(label) == [false, true] }
+            try await desk.screen.waits(until: "the switch is off") { $0.areOn(label) == [false] }
             desk.device.kill()
             try await desk.device.start()
-            try await desk.screen.waits(until: "the switch is on again") { $0.areOn(label) == [true, true] }
+            try await desk.screen.waits(until: "the switch is on again") { $0.areOn(label) == [true] }
             #expect(desk.complaints == [])
         }
 
