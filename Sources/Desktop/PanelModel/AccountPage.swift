@@ -80,11 +80,8 @@ package struct AccountPage: Equatable, Sendable {
             account.pendingChanges == 0
             ? tr("None") : trn("%1 change", "%1 changes", account.pendingChanges)
         signingOut = Self.signingOut(account)
-        isPaused = account.state == "paused"
-        encryption =
-            account.isEncrypted
-            ? tr("Only your devices can read the account")
-            : tr("Not encrypted: those who have access to the location can read it")
+        isPaused = account.state == "paused" && account.lastError == nil
+        encryption = Self.encryption(account)
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
         if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
@@ -92,6 +89,14 @@ package struct AccountPage: Equatable, Sendable {
         // Data that can't be read also stops a move, which can then continue without it.
         canMove = sentence.step == .syncNow || (account.state == "error" && account.lastError?.code == .corrupt)
         details = Self.details(account)
+    }
+
+    private static func encryption(_ account: AccountDescription) -> String {
+        if !account.isEncrypted { return tr("Not encrypted: those who have access to the location can read it") }
+        guard account.isPhraseUnconfirmed else { return tr("Only your devices can read the account") }
+        return tr(
+            "Only your devices can read the account. Nobody has confirmed its words yet: show them, and write them down"
+        )
     }
 
     private static func signingOut(_ account: AccountDescription) -> String {

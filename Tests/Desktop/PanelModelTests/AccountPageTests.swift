@@ -49,6 +49,14 @@ struct AccountPageTests {
         #expect(page.tone == tone)
         #expect(!page.explanation.isEmpty)
         #expect(page.details.contains("The server said no.") == !error.isEmpty)
+        // Other stops are not the user's pause.
+        #expect(page.isPaused == (state == "paused" && error.isEmpty))
+    }
+
+    @Test func `words that nobody has confirmed are asked for where the encryption is shown`() {
+        let unconfirmed: [String: Value] = ["Encrypted": .boolean(true), "PhraseUnconfirmed": .boolean(true)]
+        #expect(page("idle", unconfirmed).encryption.contains("write them down"))
+        #expect(!page("idle", ["Encrypted": .boolean(true)]).encryption.contains("write them down"))
     }
 
     @Test(arguments: [("idle", "", true, true), ("paused", "KeyNeeded", true, false), ("idle", "", false, false)])
