@@ -32,8 +32,8 @@ extension AccountObject {
 
     /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
     @BusActor
-    func awaitValues() async {
-        do { try await syncNow(timeout: Patience.remote) } catch { Self.remarkOnValues() }
+    func awaitValues(timeout: Duration) async {
+        do { try await syncNow(timeout: timeout) } catch { Self.remarkOnValues() }
     }
 
     /// Tells the person that the account's values have not all arrived.

@@ -97,4 +97,6 @@ extension AccountOptions {
 /// How long to wait for a remote, which may be far away or behind a slow link.
 enum Patience {
     static let remote = Duration.seconds(300)
+    /// For a store's values, without which the command goes on.
+    static let values = Duration.seconds(10)
 }

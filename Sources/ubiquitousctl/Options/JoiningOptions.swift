@@ -72,7 +72,9 @@ struct JoiningOptions: ParsableArguments {
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
         }
         if !isThere, !options.change.check {
-            await Progress.showing("Downloading the account's values") { await object.awaitValues() }
+            await Progress.showing("Downloading the account's values") {
+                await object.awaitValues(timeout: Patience.remote)
+            }
         }
         if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
             Output.remark(

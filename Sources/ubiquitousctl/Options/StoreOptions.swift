@@ -46,7 +46,7 @@ struct StoreOptions: ParsableArguments {
         let account = store.connection.account(ofUser: present.uid)
         switch try await account.properties().state {
         case "signed-out": return
-        case "initial-sync", "syncing", "idle": await account.awaitValues()
+        case "initial-sync", "syncing", "idle": await account.awaitValues(timeout: Patience.values)
         default: AccountObject.remarkOnValues()
         }
     }
