@@ -64,12 +64,16 @@ struct StoresRemoveCommand: ServiceCommand {
         let manager = connection.manager
         try await change.make("Removing") {
             let isThere = try await manager.stores().contains { $0.uid == uid && $0.identifier == identifier }
-            if isThere, !everywhere, !discardChanges {
+            guard isThere else {
+                Output.remark("No store named \(Output.quoted(identifier)) holds anything here")
+                return nil
+            }
+            if !everywhere, !discardChanges {
                 // Those of all stores: to ask for one store's, its object would have to be in use.
                 let count = try await connection.account(ofUser: uid).unsavedChanges(check: change.check)
                 if count > 0 { throw Failure.unsaved(count) }
             }
-            return isThere ? "remove \(identifier) from \(everywhere ? "every device" : "this device")" : nil
+            return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
         } _: {
             try await manager.removeStore(identifier, everywhere: everywhere, discardingChanges: discardChanges)
         }

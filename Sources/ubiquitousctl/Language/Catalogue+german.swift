@@ -176,6 +176,7 @@ extension Catalogue {
             "Es ist keine Adresse angegeben, und auf diesem Rechner ist kein Konto voreingestellt.",
         "No store holds anything": "Alle Speicher sind leer",
         "No store is named.": "Es ist kein Speicher angegeben.",
+        "No store named {1} holds anything here": "Kein Speicher namens {1} enthält hier etwas",
         "No value is null.": "Kein Wert ist null.",
         "Nobody has confirmed the account's recovery phrase.":
             "Niemand hat die Wiederherstellungswörter des Kontos bestätigt.",
