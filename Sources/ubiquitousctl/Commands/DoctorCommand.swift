@@ -192,10 +192,10 @@ struct DoctorCommand: ServiceCommand {
         let uid = try service.uid()
         guard uid == geteuid() else {
             let stores = try await connection.manager.stores(ofEverybody: true).filter { $0.uid == uid }
-            return "user \(uid), with \(stores.count) stores; root asks"
+            return "user \(uid), stores: \(stores.count); root asks"
         }
         let caller = try await connection.manager.identify()
-        return "user \(caller.uid), \(caller.entitled.count) stores may be opened"
+        return "user \(caller.uid); stores that may be opened: \(caller.entitled.count)"
     }
 
     private func found(_ finding: Finding, _ findings: inout [Finding]) {
