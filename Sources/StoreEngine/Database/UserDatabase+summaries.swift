@@ -62,9 +62,8 @@ extension UserDatabase {
     /// Returns the number of keys of a store with a change that is pending in accounts other than the present one. Such
     /// changes are uploaded when this device returns there.
     package func changesOfOtherAccounts(in store: String) throws(EngineError) -> Int {
-        try summaries(where: "account > 0 AND account <> \(account.id) AND synchronized").reduce(0) {
-            Text($1.store) == Text(store) ? $0 + $1.summary.pending : $0
-        }
+        let condition = "account > 0 AND account <> \(account.id) AND synchronized AND identifier = ?"
+        return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
     }
 
     /// Returns whether changes are pending that may be uploaded.
@@ -81,7 +80,7 @@ extension UserDatabase {
     /// Returns the summaries of replicas with a row, in the order of their stores' identifiers.
     /// - Parameter condition: SQL: which rows of `replica` and `store` to include.
     private func summaries(
-        where condition: String
+        where condition: String, _ arguments: StatementArguments = []
     ) throws(EngineError) -> [(store: String, summary: ReplicaSummary)] {
         let loaded = loadedReplicas
         let found = try read { db in
@@ -91,7 +90,7 @@ extension UserDatabase {
                         SELECT replica.id, identifier, published, counted, valued, pending,
                             max(replica.sequence, \(ChangeID.lastSequence(of: "replica.id"))) AS last
                         FROM replica JOIN store ON store.id = replica.store WHERE \(condition) ORDER BY identifier
-                        """)
+                        """), arguments: arguments
             ).map { row in
                 (try row.decode(forColumn: "identifier") as String, try summary(of: row, loaded, db))
             }
