@@ -80,7 +80,7 @@ package struct AccountPage: Equatable, Sendable {
             account.pendingChanges == 0
             ? tr("None") : trn("%1 change", "%1 changes", account.pendingChanges)
         signingOut = Self.signingOut(account)
-        isPaused = account.state == "paused" && account.lastError == nil
+        isPaused = account.isPausedByUser
         encryption = Self.encryption(account)
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
         if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {

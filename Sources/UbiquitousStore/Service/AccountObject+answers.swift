@@ -131,6 +131,9 @@ package struct AccountDescription: Sendable, Equatable {
     /// The names of the user's databases that were damaged and set aside.
     package let databasesSetAside: [String]
 
+    /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
+    package var isPausedByUser: Bool { state == "paused" && lastError == nil }
+
     package static func == (left: Self, right: Self) -> Bool {
         left.comparable == right.comparable && left.lastError?.description == right.lastError?.description
     }

@@ -61,7 +61,4 @@ extension AccountDescription {
 
     /// Whether something of the account is damaged in the remote.
     var isDamaged: Bool { lastError?.code == .corrupt }
-
-    /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
-    var isPausedByUser: Bool { state == "paused" && lastError == nil }
 }
