@@ -18,7 +18,7 @@ package class Widget: Object {
         set { gtk_widget_set_visible(self.as(GtkWidget.self), newValue ? 1 : 0) }
     }
 
-    /// What a screen reader calls the widget.
+    /// Sets what a screen reader calls the widget.
     package func setAccessibleName(_ name: String) {
         var property = GTK_ACCESSIBLE_PROPERTY_LABEL
         var value = GValue()

@@ -125,15 +125,15 @@ extension PanelWindowTests {
         @Test func `a switch whose call the service didn't take goes back`() async throws {
             let (desk, folder) = try await start()
             defer { withExtendedLifetime(folder) {} }
-            let label = "Sync the settings of “\(PanelDesk.notes)”"
+            let labels = [PanelDesk.notes, PanelDesk.prefs].map { "Sync the settings of “\($0)”" }
             try await desk.turn(to: "Apps")
-            try await desk.reach(label)
+            try await desk.reach(labels[0])
             desk.device.signal(SIGSTOP)
             try await desk.screen.press(.space)
-            try await desk.screen.waits(until: "the switch is off") { $0.areOn(label) == [false] }
+            try await desk.screen.waits(until: "the switch is off") { labels.flatMap($0.areOn) == [false, true] }
             desk.device.kill()
             try await desk.device.start()
-            try await desk.screen.waits(until: "the switch is on again") { $0.areOn(label) == [true] }
+            try await desk.screen.waits(until: "the switch is on again") { labels.flatMap($0.areOn) == [true, true] }
             #expect(desk.complaints == [])
         }
 
