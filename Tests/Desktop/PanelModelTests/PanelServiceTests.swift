@@ -112,7 +112,6 @@ struct PanelServiceTests {
 
     @Test func `a device that another one has forgotten is forgotten without an error`() async throws {
         let ((device, panel), (second, other)) = (try await start(), try await start())
-        defer { withExtendedLifetime(second) {} }
         var form = folderForm(try device.directory.makeDirectory("sync"))
         form.encrypts = false
         for panel in [panel, other] { try await panel.service.signIn(form) }
@@ -120,6 +119,8 @@ struct PanelServiceTests {
         panel.look()
         let state = try await state(panel, "both are listed") { $0.devices.count == 2 }
         let gone = try #require(state.devices.first { !$0.isThisOne }).identifier
+        // A device that still polls would come back.
+        try await second.stop()
         for _ in 0..<2 { try await panel.service.forget(gone) }
         let error = await #expect(throws: (any Error).self) { try await panel.service.rename(gone, to: "x") }
         #expect(error.map { ErrorSentence.text($0) } == "The account doesn't have this device any more.")
