@@ -33,6 +33,31 @@ struct AttemptsTests {
         #expect(!attempts.isBusy)
     }
 
+    @Test func `a call waits for a step that nobody asked for`() async throws {
+        let (hand, diary) = (AsyncStream<Void>.makeStream(), Diary())
+        await attempts.stepEnd()
+        let step = Task { @BusActor in
+            try await attempts.alone(asStep: true) {
+                await diary.note("step begins")
+                for await _ in hand.stream {}
+                await diary.note("step ends")
+            }
+        }
+        while await diary.lines.isEmpty { await Task.yield() }
+        let calls = (0..<2).map { _ in
+            Task { @BusActor in
+                await attempts.stepEnd()
+                await diary.note("call")
+            }
+        }
+        for _ in 0..<100 { await Task.yield() }
+        hand.continuation.finish()
+        try await step.value
+        for call in calls { await call.value }
+        #expect(await diary.lines == ["step begins", "step ends", "call", "call"])
+        #expect(try await attempts.make { 7 } == 7)
+    }
+
     @Test func `what takes too long fails, is cancelled, and keeps nothing else waiting`() async throws {
         let (attempts, diary) = (Attempts(limit: .milliseconds(10)), Diary())
         let error = await #expect(throws: RemoteError.self) {

@@ -26,6 +26,7 @@ extension UserAccount {
             let encryption = try EncryptionOptions(
                 encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
                 rejectsOthers: options.boolean("reject-others", default: false))
+            await self.attempts.stepEnd()
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),
@@ -74,7 +75,8 @@ extension UserAccount {
         let url = try call.message.readString()
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
-            try await self.check(
+            await self.attempts.stepEnd()
+            return try await self.check(
                 url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false),
                 phrase: try options.string("recovery-phrase").map { text throws(BusError) in
                     try EncryptionOptions.read(text)
@@ -106,12 +108,16 @@ extension UserAccount {
 
     fileprivate func unlock(_ call: MethodCall) throws {
         let phrase = try call.message.readString()
-        call.answer(on: daemon, holding: self) { try await self.unlock(phrase) }
+        call.answer(on: daemon, holding: self) {
+            await self.attempts.stepEnd()
+            try await self.unlock(phrase)
+        }
     }
 
     fileprivate func move(_ call: MethodCall, _ change: KeyChange) throws {
         let options = try call.message.readOptions(["pass-over-unread": "b"])
         call.answer(on: daemon, holding: self) {
+            await self.attempts.stepEnd()
             try await self.move.make(change, passingOverUnread: options.boolean("pass-over-unread", default: false))
         }
     }
@@ -122,7 +128,10 @@ extension UserAccount {
         guard let side = Side(rawValue: try call.message.readString()) else {
             throw BusError.invalidArguments("The side is \"local\" or \"remote\".")
         }
-        call.answer(on: daemon, holding: self) { try await self.resolve(inFavourOf: side) }
+        call.answer(on: daemon, holding: self) {
+            await self.attempts.stepEnd()
+            try await self.resolve(inFavourOf: side)
+        }
     }
 
     fileprivate func setPaused(_ call: MethodCall) throws {

@@ -14,6 +14,9 @@ final class Attempts {
     /// How often the account was signed out. An attempt that began before must not sign in again.
     private(set) var signOuts = 0
 
+    /// The callers that wait for the end of a step; `nil` if none is under way.
+    private var waiting: [CheckedContinuation<Void, Never>]?
+
     private let limit: Duration
 
     /// - Parameter limit: the longest time that an attempt may take.
@@ -53,12 +56,23 @@ final class Attempts {
     }
 
     /// Runs a piece of work, unless something else is under way.
-    /// - Throws: `Busy` if something is.
-    func alone<T>(_ body: () async throws -> T) async throws -> T {
+    /// - Parameter isStep: whether the service does it by itself, so that callers wait for its end.
+    /// - Throws: `Busy` if something is under way.
+    func alone<T>(asStep isStep: Bool = false, _ body: () async throws -> T) async throws -> T {
         if isBusy { throw Self.busy }
         isBusy = true
-        defer { isBusy = false }
+        if isStep { waiting = [] }
+        defer {
+            isBusy = false
+            waiting?.forEach { $0.resume() }
+            waiting = nil
+        }
         return try await body()
+    }
+
+    /// Waits for the end of what the service does by itself: nobody asked for it, so no call is refused because of it.
+    func stepEnd() async {
+        if waiting != nil { await withCheckedContinuation { waiting?.append($0) } }
     }
 
     /// Runs work with a backend, and cancels it after a minute: a dead network mount never answers, and a server may

@@ -145,9 +145,9 @@ final class MoveToKey {
             switch next {
             case .wait: findPublication(under: key)
             case .giveWay: try withdraw()
-            case .adoptKey: try await alone { try await adoptKey(false) }
+            case .adoptKey: try await alone(asStep: true) { try await adoptKey(false) }
             case .confirm: try confirm()
-            case .removeFormerForms: try await account.attempts.alone { try await removeFormerForms() }
+            case .removeFormerForms: try await alone(asStep: true) { try await removeFormerForms() }
             }
         } catch {
             daemon.logger.warning("The account of \(account.userName) can't go on with its move: \(error)")
@@ -163,8 +163,8 @@ final class MoveToKey {
     }
 
     /// Runs a piece of work while nothing else is done with the account.
-    private func alone(_ body: () async throws -> Void) async throws {
-        do { try await account.attempts.alone(body) } catch {
+    private func alone(asStep isStep: Bool = false, _ body: () async throws -> Void) async throws {
+        do { try await account.attempts.alone(asStep: isStep, body) } catch {
             try giveWayIfDue()
             throw error
         }
