@@ -27,14 +27,14 @@ struct GarbageTests {
     /// Collects garbage daily for a number of days, and returns what is removed on the last one.
     private mutating func collect(
         days: UInt64, _ heads: [SeenHead], segments: [UInt64] = [], joined: Set<Bits128>, published: SeenHead,
-        areAllHeads: Bool = true, forgotten: Set<Origin> = []
+        unread: Set<Bits128> = [], areAllHeads: Bool = true, forgotten: Set<Origin> = []
     ) -> GarbageMemory.Going {
         let remains = Remains(heads: heads, areAllHeads: areAllHeads, segments: names(segments), leftovers: [])
         var going: GarbageMemory.Going?
         for day in 0...days {
             let request = GarbageCollection(
                 account: "", origin: own, forgottenOrigins: forgotten, time: start + day * Retention.day)
-            going = memory.look(at: remains, for: request, joined: joined, published: published)
+            going = memory.look(at: remains, for: request, joined: joined, unread: unread, published: published)
         }
         return going ?? GarbageMemory.Going(heads: [], segments: [], leftovers: [])
     }
@@ -59,6 +59,22 @@ struct GarbageTests {
         let (mine, theirs) = (head(own, knows: 5), head(other, knows: 5))
         let going = collect(days: 0, [mine, theirs], joined: [theirs.digest], published: mine, forgotten: [other])
         #expect(going.heads.map(\.origin) == [other])
+    }
+
+    @Test(arguments: [(6, true, 0), (7, true, 1), (29, false, 0), (30, false, 1)] as [(UInt64, Bool, Int)])
+    mutating func `a head of which something never arrives goes a week after its device was forgotten, or else a month`(
+        days: UInt64, isForgotten: Bool, count: Int
+    ) throws {
+        let (mine, theirs) = (head(own, knows: 5), head(other, knows: 6))
+        let state = try #require(theirs.states["s"]).digest
+        let going = collect(
+            days: days, [mine, theirs], joined: [], published: mine, unread: [state],
+            forgotten: isForgotten ? [other] : [])
+        #expect(going.heads.count == count)
+        memory = GarbageMemory()
+        #expect(
+            collect(days: 40, [mine, theirs], joined: [], published: mine, forgotten: [other]).heads.isEmpty,
+            "it was read, and is too large to be joined")
     }
 
     @Test mutating func `a segment goes after a week if no head names it, and every head could be read`() {

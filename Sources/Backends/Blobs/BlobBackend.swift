@@ -341,7 +341,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         guard present.isNamed(request.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        try await garbage.collect(request, of: present, joined: joined.heads)
+        try await garbage.collect(request, of: present, after: joined)
     }
 }
 

@@ -33,14 +33,15 @@ final class BlobGarbage<Storage: BlobStorage> {
 
     /// Removes heads of devices that are gone or forgotten, segments that no head names, and files that a crash left
     /// half written.
-    /// - Parameter joined: the digests of the heads that were joined.
+    /// - Parameter news: what the last pull has joined, and what it could not read.
     func collect(
-        _ request: GarbageCollection, of account: RemoteAccount, joined: Set<Bits128>
+        _ request: GarbageCollection, of account: RemoteAccount, after news: JoinedNews
     ) async throws(RemoteError) {
         _ = try await heads.read(trustingVersions: true, as: request.origin)
         heads.forgetListed()
         let going = memory.look(
-            at: try await remains(account), for: request, joined: joined, published: own.published?.seen)
+            at: try await remains(account), for: request, joined: news.heads, unread: news.unread,
+            published: own.published?.seen)
         for head in going.heads where try await heads.remove(head) { memory.forget(head.name) }
         for name in going.segments { try await segments.remove(name) }
         for name in going.leftovers {

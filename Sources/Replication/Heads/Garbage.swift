@@ -48,23 +48,28 @@ enum Garbage {
     /// The heads that may be removed.
     /// - Parameters:
     ///   - joined: the digests of the heads that were joined.
+    ///   - unread: the digests of the states that could not be read.
     ///   - published: this device's own head.
     static func heads(
         _ heads: [SeenHead], own: Origin, forgotten: Set<Origin>, ages: [Bits128: UInt64],
-        joined: Set<Bits128>, published: SeenHead?
+        joined: Set<Bits128>, unread: Set<Bits128>, published: SeenHead?
     ) -> [SeenHead] {
         heads.filter { head in
             // The device replaces its own head, or removes it once it writes under another origin.
             if head.origin == own { return false }
-            // A head may hold the only copy of something. So this device must have joined it and published the result.
-            let isJoined = joined.contains(head.digest) || !head.isWhole
-            let isKnown = isJoined && published?.states.dominate(head.states) == true
+            let read = head.states.filter { !unread.contains($0.value.digest) }
+            let isRead = head.isWhole && read.count == head.states.count
+            // A head may hold the only copy of something. So this device must have joined it, or what can be read of
+            // it, and published the result.
+            let isJoined = joined.contains(head.digest) || !isRead
+            let isKnown = isJoined && published?.states.dominate(read) == true
             if !isKnown, Rule.knownHeads.isOn { return false }
             let age = ages[head.digest] ?? 0
             // The user has removed the device from the list. If something has not arrived yet, wait a week for it.
-            if forgotten.contains(head.origin) { return head.isWhole || age >= 7 * Observations.day }
+            if forgotten.contains(head.origin) { return isRead || age >= 7 * Observations.day }
             // A device in use publishes its writes, and once a day if others have written. One that did neither for a
-            // month is gone or has nothing new. If it was only away, it publishes again.
+            // month is gone or has nothing new, and what has not arrived by then never will. If it was only away, it
+            // publishes again.
             return age >= 30 * Observations.day || !Rule.headsStay.isOn
         }
     }
@@ -236,9 +241,11 @@ package struct GarbageMemory: Sendable {
     /// Decides which files may be removed.
     /// - Parameters:
     ///   - joined: the digests of the heads that were joined.
+    ///   - unread: the digests of the states that could not be read.
     ///   - published: this device's own head.
     package mutating func look(
-        at remains: Remains, for request: GarbageCollection, joined: Set<Bits128>, published: SeenHead?
+        at remains: Remains, for request: GarbageCollection, joined: Set<Bits128>, unread: Set<Bits128>,
+        published: SeenHead?
     ) -> Going {
         let others = remains.heads.filter { $0.origin != request.origin }
         // It is unknown which segments an unreadable head, or one of another account, names.
@@ -251,7 +258,7 @@ package struct GarbageMemory: Sendable {
         return Going(
             heads: Garbage.heads(
                 others, own: request.origin, forgotten: request.forgottenOrigins, ages: observations.heads,
-                joined: joined, published: published),
+                joined: joined, unread: unread, published: published),
             segments: Garbage.segments(ages: observations.segments),
             leftovers: Garbage.leftovers(ages: observations.leftovers))
     }

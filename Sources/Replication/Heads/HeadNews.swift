@@ -160,6 +160,8 @@ package struct HeadNews: Sendable {
         package var states: [String: Set<Bits128>] = [:]
         /// The digests of the states that were passed over, by store.
         package var passedOver: [String: Set<Bits128>] = [:]
+        /// The digests of the states that could not be read.
+        package var unread: Set<Bits128> = []
         /// Whether every state that is needed was read, joined or not.
         package var isComplete = true
     }
@@ -181,7 +183,9 @@ package struct HeadNews: Sendable {
                     if corrupt[store]?[state.digest] == nil { result.states[store, default: []].insert(state.digest) }
                 } else {
                     isJoined = false
-                    if settled[store]?.contains(state.digest) != true { isRead = false }
+                    if settled[store]?.contains(state.digest) == true { continue }
+                    isRead = false
+                    result.unread.insert(state.digest)
                 }
             }
             if isJoined { result.heads.insert(head.digest) }

@@ -33,6 +33,7 @@ final class CoreDevice: SimulatedDevice {
     var place: Int? { disk.place }
     var isSignedIn: Bool { disk.isSignedIn }
     var isSettled: Bool { process != nil && disk.isSignedIn && disk.current.isDownloaded && !isPending }
+    var lacksParts: Bool { process?.unread.isEmpty == false }
     var isPending: Bool { disk.current.replicas.contains { $0.isPending } }
 
     func drawOrigin() -> Origin { Origin(bits: world.chance.next()) }

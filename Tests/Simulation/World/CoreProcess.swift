@@ -23,6 +23,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     /// The digests of the joined states, among those that the last pull found.
     private var joinedStates: [String: Set<Bits128>] = [:]
     private var passedOver: [String: Set<Bits128>] = [:]
+    private(set) var unread: Set<Bits128> = []
     private var joinedHeads: Set<Bits128> = []
     /// The remote's revision at the last pull that read everything.
     private var lookedAt: Int?
@@ -71,6 +72,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         client = Client(device: device.number)
         (own, published, garbage) = (other.own, other.published, other.garbage)
         (joinedHeads, joinedStates, passedOver) = (other.joinedHeads, other.joinedStates, other.passedOver)
+        unread = other.unread
     }
 
     // MARK: When
@@ -347,6 +349,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private func endPull(_ joined: Set<String>) {
         let result = pull.news.finish(joined: joined)
         (joinedHeads, joinedStates, passedOver) = (result.heads, result.states, result.passedOver)
+        unread = result.unread
         own.noteJoined()
         pull.joined = result.heads.subtracting(result.headsWithGaps)
         garbage.note(pull.seen, time: time)
@@ -525,7 +528,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             leftovers: [])
         let request = GarbageCollection(account: "", origin: origin, forgottenOrigins: [], time: time)
         return garbage.look(
-            at: remains, for: request, joined: joinedHeads,
+            at: remains, for: request, joined: joinedHeads, unread: unread,
             published: published?.seen)
     }
 

@@ -24,6 +24,8 @@ protocol SimulatedDevice: AnyObject {
     var isSignedIn: Bool { get }
     /// Whether the account's values have arrived, and nothing is pending.
     var isSettled: Bool { get }
+    /// Whether something of the account could not be read, because segments are missing.
+    var lacksParts: Bool { get }
     /// How far the device's clock is ahead of the right time, in milliseconds.
     var clock: Int64 { get set }
 

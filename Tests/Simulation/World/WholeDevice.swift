@@ -68,6 +68,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         return process.sync.state == .idle && !process.sync.hasPendingChanges
     }
 
+    var lacksParts: Bool { isSettled && process?.sync.lastError?.code == .unavailable }
+
     // MARK: The process
 
     func start() {

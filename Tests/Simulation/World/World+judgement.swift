@@ -26,7 +26,7 @@ extension World {
             for device in devices where !device.isGone { signIn(device, to: place.number) }
             timeline.run(for: minute)
             for device in devices where !device.isGone { device.syncNow() }
-            guard violation == nil, becomesQuiet(place) else { return }
+            guard violation == nil, becomesQuiet(place), arrivesWhole(place) else { return }
             excuseUnread()
             judge(place)
             if violation != nil { return }
@@ -79,6 +79,16 @@ extension World {
         report(
             "I10: never quiet; \(restless.isEmpty ? "heads are written again and again" : "\(restless) not settled")")
         return false
+    }
+
+    /// If a head needs segments that nobody can write again, because they went with a device or a power cut, lets the
+    /// month pass after which the head is removed.
+    private func arrivesWhole(_ place: Place<Device.Blob>) -> Bool {
+        guard conditions.hazards.contains(where: \.losesDevices), present.contains(where: \.lacksParts) else {
+            return true
+        }
+        passDays(31)
+        return becomesQuiet(place)
     }
 
     /// Lets days pass by every device's clock, so that daily work is done. They have 28 hours, so that a time from a
