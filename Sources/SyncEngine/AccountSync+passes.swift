@@ -30,6 +30,17 @@ extension AccountSync {
         try await wait { $0.request($1) }
     }
 
+    /// Whether the first download can't end, because parts of the account have not arrived, or are damaged.
+    package var lacksParts: Bool { state == .initialSync && lastError != nil }
+
+    /// Ends the first download without the parts of the account that can't be read. If they arrive later, they are
+    /// joined like any change.
+    /// - Throws: why the account could not be downloaded.
+    package func acceptGaps() async throws(RemoteError) {
+        replica.cycle.acceptsGaps = true
+        do { try await syncNow() } catch { guard database.account.isDownloaded else { throw error } }
+    }
+
     private func checkCanSync() throws(RemoteError) {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }

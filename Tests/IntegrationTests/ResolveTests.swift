@@ -96,6 +96,44 @@ struct ResolveTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a device goes on without what was lost of the account, and joins it if it is found again`(isDamaged: Bool)
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            let segments = devices.folder + "/s/"
+            try await laptop.join(devices.url)
+            let large = Value.data([UInt8](repeating: 1, count: 100_000))
+            try await devices.store(devices.laptop).apply(["large": large, "theme": .string("dark")])
+            try await laptop.syncNow()
+            try await devices.laptop.stop()
+            var lost: [String: Data] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: segments) {
+                lost[name] = try Data(contentsOf: URL(filePath: segments + name))
+                try FileManager.default.removeItem(atPath: segments + name)
+                if isDamaged { try Data("damaged".utf8).write(to: URL(filePath: segments + name)) }
+            }
+            #expect(!lost.isEmpty)
+            _ = try await phone.signIn(devices.url)
+            await #expect(throws: BusError.self) { try await phone.syncNow() }
+            #expect(try await phone.state() == "initial-sync")
+            try await devices.store(devices.phone).set("theme", .string("light"))
+            try await phone.resolve("local")
+            #expect(try await phone.state() == "idle")
+            #expect(try await devices.store(devices.phone).everything() == ["theme": .string("light")])
+            try await devices.store(devices.phone).set("phone", .integer(1))
+            await #expect(throws: BusError.self) { try await phone.syncNow() }
+            try await eventually("it is uploaded") { try await phone.property("PendingChanges") == .integer(0) }
+            // Others find what this device has.
+            for (name, bytes) in lost { try bytes.write(to: URL(filePath: segments + name)) }
+            try await devices.laptop.start()
+            let values = try await devices.converge()
+            #expect(values["large"] == large && values["phone"] == .integer(1))
+            #expect(try await phone.lastError() == "")
+        }
+    }
+
     @Test func `what a device that only ever read says is right goes up as well`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

@@ -116,6 +116,8 @@ package struct SyncCycle: Sendable {
     package var onlyReads = false
     /// Whether to collect garbage in this cycle, because the user has removed a device from the list.
     package var collectsGarbage = false
+    /// Whether the first download ends without what can't be read, because the user has said so.
+    package var acceptsGaps = false
     /// An error that did not stop the cycle.
     package private(set) var problem: RemoteError?
     /// Whether something could not be read. The rest is joined.
@@ -249,10 +251,15 @@ package struct SyncCycle: Sendable {
 
     private mutating func keep(isRead: Bool) -> Action? {
         isPullComplete = isRead
+        let waits = !isRead && beginsAnew && !acceptsGaps
+        acceptsGaps = false
         if !isRead {
-            noteProblem(RemoteError(.unavailable, "Parts of the account have not arrived in the remote yet."))
+            let sentence = "Parts of the account have not arrived in the remote yet."
+            let advice = " If they never will, \"ubiquitousctl account resolve local\" continues without them."
+            noteProblem(RemoteError(.unavailable, waits ? sentence + advice : sentence))
         }
-        return isRead || !beginsAnew ? .keep(isRead: isRead, tooLarge: tooLarge) : nil
+        if waits { return nil }
+        return .keep(isRead: isRead, tooLarge: tooLarge)
     }
 
     /// Notes an error that doesn't stop the cycle. Only the first is kept.

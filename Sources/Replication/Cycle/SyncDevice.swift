@@ -30,7 +30,7 @@ extension SyncDevice {
     package func join(_ change: RemoteChange, to store: String) throws -> SyncCycle.Joining {
         guard let (former, isArriving) = try replica(of: store) else { return .unchanged }
         // Writes after the arrival are ordinary, so they must know everything that the account has.
-        if isArriving, !change.isComplete || change.isDelta { return .notWhole }
+        if isArriving, !change.isComplete && !cycle.acceptsGaps || change.isDelta { return .notWhole }
         let hasLeft = try leaveSharedOrigins(former, change, isArriving: isArriving)
         let here = hasLeft ? try replica(of: store)?.0 ?? former : former
         let plan = Join.plan(

@@ -66,9 +66,15 @@ extension UserAccount {
     /// If the device is, its account is restored beside the one in the remote, and both are one account from then on.
     /// Devices that have paused for the same reason find it again. If the remote is, this device switches to the
     /// remote's account, as by signing in. If the account has come back by itself, either choice continues with it.
+    ///
+    /// If the first download waits for parts of the account that will never arrive, `local` continues without them.
     func resolve(inFavourOf side: Side) async throws {
         guard let file = try savedFile() else { throw Self.notSignedIn }
         if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
+        if sync.lacksParts, side == .local {
+            try await sync.acceptGaps()
+            return log(act: "\(userName) continued without parts of the account that have not arrived.")
+        }
         // Publishing everything again mends what is damaged in the remote.
         guard sync.isReset || side == .local && sync.lastError?.code == .damaged else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")

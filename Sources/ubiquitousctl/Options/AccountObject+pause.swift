@@ -24,7 +24,7 @@ extension AccountObject {
     func synced() async throws -> AccountDescription {
         do { try await unlessPaused { try await syncNow(timeout: Patience.remote) } } catch {
             let account = try await properties()
-            guard account.isReset || account.needsKey || account.isDamaged else { throw error }
+            guard account.isReset || account.needsKey || account.isDamaged || account.lacksParts else { throw error }
             return account
         }
         return try await properties()
@@ -61,4 +61,7 @@ extension AccountDescription {
 
     /// Whether something of the account is damaged in the remote.
     var isDamaged: Bool { lastError?.code == .corrupt }
+
+    /// Whether the account can't arrive on this device, because parts of it are missing or damaged.
+    var lacksParts: Bool { state == "initial-sync" && lastError != nil }
 }

@@ -58,7 +58,8 @@ struct ResolveCommand: ServiceCommand {
         abstract: "Says which side is right, after the remote was emptied or damaged, or is another account's.",
         discussion: """
             Until then sync is paused: it could be a mistake, such as a folder that isn't mounted. Where somebody who can \
-            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's. \
+            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's. Where \
+            parts of the account never arrive for the first time, \"local\" goes on without them. \
             First all stores are synced, to find out whether there is anything to decide; ends with 4 while that is impossible.
             """)
 
@@ -74,7 +75,9 @@ struct ResolveCommand: ServiceCommand {
             let account = try await object.synced()
             if account.needsKey, side == .remote, let error = account.lastError { throw error }
             let isDamaged = side == .local && account.isDamaged
-            isAsked = account.isReset || account.needsKey || isDamaged
+            let lacksParts = side == .local && account.lacksParts
+            isAsked = account.isReset || account.needsKey || isDamaged || lacksParts
+            if lacksParts { return "continue without what has not arrived" }
             if account.isReset || isDamaged { return "take the \(side.rawValue) values for right" }
             return account.needsKey ? "reject other keys than this device's" : nil
         } _: {
