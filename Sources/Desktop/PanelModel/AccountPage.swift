@@ -8,7 +8,7 @@ package import UbiquitousStore
 package struct AccountPage: Equatable, Sendable {
     /// What the button beside the state does.
     package enum Step: Equatable, Sendable {
-        case signIn, syncNow, tryNow, newPassword, resume, resolve, enterWords
+        case signIn, syncNow, tryNow, newPassword, resume, resolve, goOn, enterWords
 
         /// The button's label.
         package var label: String {
@@ -19,6 +19,7 @@ package struct AccountPage: Equatable, Sendable {
             case .newPassword: tr("_New Password…")
             case .resume: tr("_Resume")
             case .resolve: tr("What _Now…")
+            case .goOn: tr("_Go On Without…")
             case .enterWords: tr("E_nter Words…")
             }
         }
@@ -161,6 +162,10 @@ private struct AccountSentence {
             self.init(.good, tr("Up to Date"), tr("Your devices have the same settings."), .syncNow)
         case "syncing":
             self.init(.busy, tr("Exchanging Changes…"), tr("You can go on working."), .syncNow)
+        case "initial-sync" where account.lastError != nil:
+            self.init(
+                .waiting, tr("Parts of the Account Are Missing"),
+                tr("They may still be on their way. If nobody has them any more, you can go on without them."), .goOn)
         case "initial-sync":
             self.init(
                 .busy, tr("Fetching the Account for the First Time…"),

@@ -134,6 +134,7 @@ final class AccountView {
         case .resume: owner?.perform { try await $0.setPaused(false) }
         case .newPassword: owner?.openSignIn(renewing: page)
         case .resolve: askSide()
+        case .goOn: askGoingOn()
         case .enterWords: owner?.enterWords()
         case nil: break
         }
@@ -220,6 +221,18 @@ final class AccountView {
         ) { [weak self] side in
             if side == "cancel" { return }
             self?.wait { try await $0.resolve(keepingThisDevices: side == "local") }
+        }
+    }
+
+    private func askGoingOn() {
+        owner?.ask(
+            tr("Go On Without What Is Missing?"),
+            tr(
+                "This device uses what it could read of the account, and uploads its own settings. If the rest arrives later, it is added."
+            ),
+            [("go", tr("_Go On"), .suggested)]
+        ) { [weak self] in
+            if $0 == "go" { self?.wait { try await $0.resolve(keepingThisDevices: true) } }
         }
     }
 

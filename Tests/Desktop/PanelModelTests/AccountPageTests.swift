@@ -31,6 +31,8 @@ struct AccountPageTests {
         ("idle", "Corrupt", "Not Everything Is Up to Date", .syncNow, .bad),
         ("syncing", "", "Exchanging Changes…", .syncNow, .busy),
         ("initial-sync", "", "Fetching the Account for the First Time…", .syncNow, .busy),
+        ("initial-sync", "BackendUnavailable", "Parts of the Account Are Missing", .goOn, .waiting),
+        ("initial-sync", "Corrupt", "Parts of the Account Are Missing", .goOn, .waiting),
         ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
         ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
         ("paused", "", "Paused on This Device", .resume, .waiting),

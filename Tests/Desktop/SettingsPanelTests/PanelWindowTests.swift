@@ -165,6 +165,32 @@ struct PanelWindowTests {
         #expect(desk.complaints == [])
     }
 
+    @Test func `a new device goes on without what nobody has any more`() async throws {
+        let desk = try await PanelDesk()
+        let phone = try await PanelDesk.Peer("phone")
+        let folder = try TemporaryDirectory()
+        try await phone.account.join("folder://" + folder.path)
+        try await phone.client.store(PanelDesk.notes).set("text", .data([UInt8](repeating: 1, count: 100_000)))
+        try await phone.account.syncNow()
+        phone.device.kill()
+        let segments = folder.path + "/s"
+        try FileManager.default.removeItem(atPath: segments)
+        try FileManager.default.createDirectory(atPath: segments, withIntermediateDirectories: false)
+        try await desk.device.start()
+        _ = try await desk.client.account.signIn("folder://" + folder.path)
+        try await desk.open()
+        try await desk.shows("Parts of the Account Are Missing")
+        try await desk.picture("parts-missing")
+        try await desk.reach("Go On Without…")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Go On Without What Is Missing?")
+        try await desk.picture("go-on")
+        try await desk.reach("Go On")
+        try await desk.screen.press(.enter)
+        try await desk.shows("Not Everything Is Up to Date")
+        #expect(desk.complaints == [])
+    }
+
     @Test(.enabled(if: WebDAVServer.Kind.apache.program != nil, "Apache is not installed"))
     func `a password that was changed elsewhere is asked for`() async throws {
         let desk = try await PanelDesk()
