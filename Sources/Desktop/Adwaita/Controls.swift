@@ -40,6 +40,20 @@ package final class Switch: Widget {
     package func onSwitch(_ handler: @escaping @MainActor () -> Void) { connect("notify::active", handler) }
 }
 
+/// A field for a text to search for: `GtkSearchEntry`.
+package final class SearchEntry: Widget {
+    override class var type: GType { gtk_search_entry_get_type() }
+
+    /// The text.
+    package var text: String { gtk_editable_get_text(opaque).map { String(cString: $0) } ?? "" }
+
+    /// Calls a handler shortly after the text has changed. The Escape key clears the text.
+    package func onSearch(_ handler: @escaping @MainActor () -> Void) {
+        connect("search-changed", handler)
+        connect("stop-search") { [unowned self] in gtk_editable_set_text(opaque, "") }
+    }
+}
+
 /// A bar that shows a share: `GtkLevelBar`.
 package final class LevelBar: Widget {
     override class var type: GType { gtk_level_bar_get_type() }

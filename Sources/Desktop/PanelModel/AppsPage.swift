@@ -75,6 +75,15 @@ package struct AppsPage: Equatable, Sendable {
             .map(\.row)
     }
 
+    /// The rows of apps whose names or identifiers contain a text, in any case.
+    package func rows(matching text: String) -> [Row] {
+        let text = text.lowercased()
+        return text.isEmpty ? rows : rows.filter { ($0.title + "\n" + $0.id).lowercased().contains(text) }
+    }
+
+    /// Whether there are so many apps that people search for one.
+    package var isLong: Bool { rows.count > 12 }
+
     private static func level(_ share: Double) -> Level {
         share < 0.9 ? .usual : share < 1 ? .nearlyFull : .full
     }

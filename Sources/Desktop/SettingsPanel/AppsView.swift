@@ -9,23 +9,36 @@ internal import PanelModel
 final class AppsView {
     weak var owner: PanelWindow?
     private let group: PreferencesGroup
+    private let search: PreferencesGroup
+    private let name: SearchEntry
     private var rows: RowList<AppRow>?
     /// What was shown last. Finding the apps' names reads a file for each.
     private var shown: (apps: [AppUsage], page: AppsPage)?
 
     init(_ interface: Interface) {
         group = interface.widget("apps")
+        (search, name) = (interface.widget("app_search"), interface.widget("app_name"))
         rows = RowList(group) { [unowned self] _ in AppRow(self) }
+        name.onSearch { [unowned self] in if let shown { show(shown.page) } }
     }
 
     func show(_ state: PanelState) {
-        let page = page(state.apps)
-        group.explanation =
-            page.rows.isEmpty
-            ? tr("No app has settings to sync yet. They appear here once an app keeps some.")
-            : tr("What is switched off stays on this device.")
         rows?.areSensitive = true
-        rows?.show(page.rows)
+        show(page(state.apps))
+    }
+
+    private func show(_ page: AppsPage) {
+        let found = page.rows(matching: name.text)
+        search.isVisible = page.isLong || !name.text.isEmpty
+        group.explanation =
+            if page.rows.isEmpty {
+                tr("No app has settings to sync yet. They appear here once an app keeps some.")
+            } else if found.isEmpty {
+                tr("No app's name contains “%1”.", name.text)
+            } else {
+                tr("What is switched off stays on this device.")
+            }
+        rows?.show(found)
     }
 
     private func page(_ apps: [AppUsage]) -> AppsPage {

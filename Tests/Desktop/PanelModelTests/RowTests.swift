@@ -59,6 +59,15 @@ struct RowTests {
         #expect(numbers.count == 199 && numbers == numbers.sorted())
     }
 
+    @Test(arguments: [("", 15), ("app1", 6), ("MUSIC", 1), ("example.App3", 1), ("nothing", 0)])
+    func `apps are found by their names and identifiers`(text: String, count: Int) {
+        let page = AppsPage((0..<15).map { AppUsage(identifier: "org.example.App\($0)") }) {
+            $0 == "org.example.App3" ? .init(name: "Music", icon: nil) : nil
+        }
+        #expect(page.isLong)
+        #expect(page.rows(matching: text).count == count)
+    }
+
     @Test func `values are shown on one line, as JSON, and texts as they are`() {
         let page = StorePage([
             "a": .string("light"), "b": .array([.integer(1), .boolean(true)]), "c": .data([1, 2]), "d": .string(""),

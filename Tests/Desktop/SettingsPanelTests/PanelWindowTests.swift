@@ -133,6 +133,25 @@ struct PanelWindowTests {
         #expect(desk.complaints == [])
     }
 
+    @Test func `among many apps, one is searched for`() async throws {
+        let desk = try await PanelDesk(apps: (1...20).map { "org.example.App\($0)" })
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.turn(to: "Apps")
+        try await desk.reach("org.example.App1")
+        try await desk.screen.press(.shift, .tab)
+        try await desk.screen.type("app17")
+        try await desk.screen.waits(until: "only this app is shown") {
+            $0.has("org.example.App17") && !$0.has("org.example.App12")
+        }
+        try await desk.picture("search")
+        try await desk.screen.type("x")
+        try await desk.shows("No app's name contains “app17x”.")
+        try await desk.screen.press(.escape)
+        try await desk.shows("org.example.App12")
+        #expect(desk.complaints == [])
+    }
+
     @Test func `what keeps sync from going on is said, with what to do`() async throws {
         let desk = try await PanelDesk()
         try await desk.device.start()

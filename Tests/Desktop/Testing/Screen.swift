@@ -225,6 +225,7 @@ public final class Screen {
     public enum Modifier: Int32, Sendable {
         case control = 37
         case alt = 64
+        case shift = 50
     }
 
     private func press(_ keysym: Int32) async throws { try await generate(keysym, 3) }
