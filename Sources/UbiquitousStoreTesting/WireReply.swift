@@ -4,8 +4,8 @@
 public struct WireReply: Equatable, Sendable {
     /// 1 is a call, 2 a reply, 3 an error, 4 a signal.
     public let type: UInt8
-    /// The message's own serial number.
-    let serial: UInt32
+    /// The message's own serial number. A sender's later messages have greater ones.
+    public let serial: UInt32
     /// The serial number of the call that the message replies to; 0 if it is no reply.
     public private(set) var replySerial: UInt32 = 0
     /// The error's name.
