@@ -80,7 +80,8 @@ import UbiquitousStoreTesting
             try await terminal.store().set("theme", .string("light"))
             expect(try await terminal.ctl("admin", "adopt", aside, user), 3, "With --replace")
             let planned = try await terminal.ctl("admin", "adopt", "--replace", "--check", aside, user)
-            #expect(planned.output == "would make \(aside) the data of \(user)", "\(planned)")
+            #expect(
+                planned.output == "would make \(aside) the data of \(user), and set aside what is there", "\(planned)")
             expect(try await terminal.ctl("admin", "adopt", "--replace", aside, user), 0)
             #expect(try await terminal.store().value("theme") == .string("dark"))
 

@@ -83,12 +83,15 @@ struct AdoptCommand: ServiceCommand {
         let uid = try LocalUser.uid(of: user)
         let object = AdministrationObject(try await bus.connect())
         try await change.make("Adopting data") {
-            guard try await object.data().contains(where: { $0.name == name && $0.isSetAside }) else {
+            let present = try await object.data()
+            guard present.contains(where: { $0.name == name && $0.isSetAside }) else {
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)) that was set aside.",
                     advice: "\"ubiquitousctl admin list\" lists what there is.")
             }
-            return "make \(name) the data of \(user)"
+            let gift = "make \(name) the data of \(user)"
+            guard present.contains(where: { $0.uid == uid && !$0.isSetAside }) else { return gift }
+            return gift + (replace ? ", and set aside what is there" : ", unless there are values or an account")
         } _: {
             do { try await object.adopt(name, by: uid, replacing: replace) } catch let error as UbiquitousStoreError
                 where error.code == .conflict
