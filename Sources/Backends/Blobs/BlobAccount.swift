@@ -83,8 +83,8 @@ final class BlobAccount<Storage: BlobStorage> {
         return found
     }
 
-    /// Writes an account's marker if it is missing or damaged. During a move it is the former form's marker, from which
-    /// the move continues.
+    /// Writes an account's marker if it is missing or damaged, also beside damaged ones of other names: that this account
+    /// is right is the user's decision. During a move it is the former form's marker, from which the move continues.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
         guard let identifier = Bits128(account) else {
             throw RemoteError(.unsupported, "The account has an identifier that no folder can have.")
@@ -94,7 +94,6 @@ final class BlobAccount<Storage: BlobStorage> {
         try await storage.check(creatingFolder: true)
         var found = try await markers.read(protection)
         let isDamaged = found.damaged.contains(identifier)
-        if found.isEmpty, !found.damaged.isEmpty, !isDamaged { throw RemoteError.damagedMarker }
         if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
         if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes, replacing: isDamaged) }
         identifiers = []
@@ -108,7 +107,6 @@ final class BlobAccount<Storage: BlobStorage> {
     ) async throws(RemoteError) -> RemoteAccount {
         try await storage.check(creatingFolder: true)
         let found = try await markers.read(protection)
-        if found.isEmpty, !found.damaged.isEmpty { throw RemoteError.damagedMarker }
         if move.formerAccount(found).isEmpty { try await storage.create(BlobName.marker(identifier), marker) }
         return RemoteAccount(identifier: identifier.description)
     }
