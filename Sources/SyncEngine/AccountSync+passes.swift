@@ -38,7 +38,10 @@ extension AccountSync {
     /// - Throws: why the account could not be downloaded.
     package func acceptGaps() async throws(RemoteError) {
         replica.cycle.acceptsGaps = true
-        do { try await syncNow() } catch { guard database.account.isDownloaded else { throw error } }
+        do { try await syncNow() } catch {
+            replica.cycle.acceptsGaps = false
+            guard database.account.isDownloaded else { throw error }
+        }
     }
 
     private func checkCanSync() throws(RemoteError) {

@@ -172,6 +172,10 @@ package final class AccountSync {
     /// Whether the last cycle with this backend that ended has joined everything of the account that can be read.
     package internal(set) var hasReadAll = false
 
+    /// Whether the last cycle with this backend that ended has joined everything that it could read, even if parts of the
+    /// account have not arrived.
+    package internal(set) var hasJoinedReadable = false
+
     /// Whether the last cycle that ended skipped something that can't be read.
     package internal(set) var hasUnread = false
 
@@ -183,6 +187,7 @@ package final class AccountSync {
 
     func noteCycle(hasEnded: Bool) {
         let isThere = hasEnded && database.account.isDownloaded
+        hasJoinedReadable = isThere && replica.cycle.tooLarge.isEmpty
         (hasReadAll, hasUnread) = (isThere && replica.cycle.hasJoinedAll, replica.cycle.hasUnread)
         isPublished = isThere && replica.cycle.foundPublication && lastPush != 0
     }

@@ -63,7 +63,7 @@ struct ResolveTests {
         }
     }
 
-    @Test(arguments: ["", "junk", "another account's"])
+    @Test(arguments: ["", "junk", "another account's", "under another name"])
     func `a damaged file that says which account is there is written anew`(_ damage: String) async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
@@ -78,7 +78,13 @@ struct ResolveTests {
             try await devices.store(devices.laptop).set("both", .integer(1))
             _ = try await devices.converge()
             let marker = URL(filePath: devices.folder + "/a/" + (try await laptop.text("AccountIdentifier")))
-            try bytes.write(to: marker)
+            if damage == "under another name" {
+                try FileManager.default.removeItem(at: marker)
+                let other = String(repeating: "0123456789abcdef", count: 2)
+                try Data().write(to: URL(filePath: devices.folder + "/a/" + other))
+            } else {
+                try bytes.write(to: marker)
+            }
             // A service that starts reads everything.
             for device in [devices.laptop, devices.phone] {
                 try await device.stop()
@@ -96,10 +102,10 @@ struct ResolveTests {
         }
     }
 
-    @Test(arguments: [false, true])
-    func `a device goes on without what was lost of the account, and joins it if it is found again`(isDamaged: Bool)
-        async throws
-    {
+    @Test(arguments: [false, true], [false, true])
+    func `a device goes on without what was lost of the account, and joins it if it is found again`(
+        isDamaged: Bool, isEncryptedThen: Bool
+    ) async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             let segments = devices.folder + "/s/"
@@ -125,6 +131,7 @@ struct ResolveTests {
             try await devices.store(devices.phone).set("phone", .integer(1))
             await #expect(throws: BusError.self) { try await phone.syncNow() }
             try await eventually("it is uploaded") { try await phone.property("PendingChanges") == .integer(0) }
+            if isEncryptedThen { return try await checkEncrypting(phone) }
             // Others find what this device has.
             for (name, bytes) in lost { try bytes.write(to: URL(filePath: segments + name)) }
             try await devices.laptop.start()
@@ -132,6 +139,14 @@ struct ResolveTests {
             #expect(values["large"] == large && values["phone"] == .integer(1))
             #expect(try await phone.lastError() == "")
         }
+    }
+
+    /// Checks that an account of which something was lost can be encrypted if its user says so.
+    private func checkEncrypting(_ account: AccountClient) async throws {
+        #expect(await errorName { try await account.encrypt() } == "Conflict")
+        try await account.encrypt(["pass-over-unread": .boolean(true)])
+        try await account.syncNow()
+        #expect(try await account.lastError() == "")
     }
 
     @Test func `what a device that only ever read says is right goes up as well`() async throws {

@@ -140,7 +140,8 @@ package struct SyncCycle: Sendable {
     private var stores: ArraySlice<String> = []
     private var joined: Set<String> = []
     private var isWaiting = false
-    private var tooLarge: Set<String> = []
+    /// The stores that were not joined, because they would become too large.
+    package private(set) var tooLarge: Set<String> = []
 
     /// Makes the cycles of an account without a remote.
     package init() {}
@@ -255,8 +256,11 @@ package struct SyncCycle: Sendable {
         acceptsGaps = false
         if !isRead {
             let sentence = "Parts of the account have not arrived in the remote yet."
-            let advice = " If they never will, \"ubiquitousctl account resolve local\" continues without them."
-            noteProblem(RemoteError(.unavailable, waits ? sentence + advice : sentence))
+            let advice =
+                waits
+                ? " If they never will, \"ubiquitousctl account resolve local\" continues without them."
+                : " If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait after a week."
+            noteProblem(RemoteError(.unavailable, sentence + advice))
         }
         if waits { return nil }
         return .keep(isRead: isRead, tooLarge: tooLarge)

@@ -49,7 +49,7 @@ final class MoveToKey {
         try await alone {
             if !isUnderWay { try await begin(passesOver) }
             if try account.savedFile()?.movingTo != nil {
-                try await sync.syncNow(for: .program)
+                try await read()
                 try await adoptKey(passesOver)
             }
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow(for: .program) }
@@ -90,7 +90,7 @@ final class MoveToKey {
 
     /// Reads the whole account, makes a key, and begins the move to it.
     private func prepare(_ passesOver: Bool) async throws {
-        try await sync.syncNow(for: .program)
+        try await read()
         guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
         try checkRead(passesOver)
         let (former, problem) = keys.protection(of: file)
@@ -109,13 +109,21 @@ final class MoveToKey {
         change(to: backend, onlyReads: true)
     }
 
+    /// Reads what can be read of the account.
+    private func read() async throws {
+        do { try await sync.syncNow(for: .program) } catch {
+            // Otherwise no cycle was run.
+            guard error == sync.lastError, sync.hasJoinedReadable else { throw error }
+        }
+    }
+
     /// Refuses to continue without values that other devices may have written.
     private func checkRead(_ passesOver: Bool) throws {
-        guard sync.hasReadAll else {
+        guard sync.hasJoinedReadable else {
             throw BusError.store(
                 .conflict, "The account has not arrived whole; nothing is moved before it has. \(problem)")
         }
-        guard !sync.hasUnread || passesOver else {
+        guard passesOver || sync.hasReadAll && !sync.hasUnread else {
             throw BusError.store(
                 .conflict,
                 "Something in the account can't be read, and may still be arriving. \(problem) The account is moved "
@@ -193,7 +201,8 @@ final class MoveToKey {
             let signOuts = account.attempts.signOuts
             let remote = try await Attempts.limited { try await backend.open(creatingAccount: false) }
             // A cycle under way may be about to give up the move for another key.
-            guard signOuts == account.attempts.signOuts, sync.hasReadAll, !sync.isInCycle, !sync.isPaused else {
+            let isRead = sync.hasReadAll || passesOver && sync.hasJoinedReadable
+            guard signOuts == account.attempts.signOuts, isRead, !sync.isInCycle, !sync.isPaused else {
                 throw BusError.store(
                     .backendUnavailable, "The account is not read to its end any more; it is tried again.")
             }
