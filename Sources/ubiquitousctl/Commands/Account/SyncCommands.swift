@@ -73,7 +73,9 @@ struct ResolveCommand: ServiceCommand {
         try await options.make("Resolving") { object, account in
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
             let account = try await object.synced()
-            if account.needsKey, side == .remote, let error = account.lastError { throw error }
+            // "local" or the words help against these.
+            let isLocal = account.needsKey || account.isDamaged || account.lacksParts
+            if isLocal, side == .remote, let error = account.lastError { throw error }
             let isDamaged = side == .local && account.isDamaged
             let lacksParts = side == .local && account.lacksParts
             isAsked = account.isReset || account.needsKey || isDamaged || lacksParts
