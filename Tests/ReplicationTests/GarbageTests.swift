@@ -27,9 +27,10 @@ struct GarbageTests {
     /// Collects garbage daily for a number of days, and returns what is removed on the last one.
     private mutating func collect(
         days: UInt64, _ heads: [SeenHead], segments: [UInt64] = [], joined: Set<Bits128>, published: SeenHead,
-        unread: Set<Bits128> = [], areAllHeads: Bool = true, forgotten: Set<Origin> = []
+        unread: Set<Bits128> = [], unreadable: [HeadFile] = [], areAllHeads: Bool = true, forgotten: Set<Origin> = []
     ) -> GarbageMemory.Going {
-        let remains = Remains(heads: heads, areAllHeads: areAllHeads, segments: names(segments), leftovers: [])
+        let remains = Remains(
+            heads: heads, unreadable: unreadable, areAllHeads: areAllHeads, segments: names(segments), leftovers: [])
         var going: GarbageMemory.Going?
         for day in 0...days {
             let request = GarbageCollection(
@@ -58,7 +59,7 @@ struct GarbageTests {
     @Test mutating func `the head of a device that was removed from the list goes at once`() {
         let (mine, theirs) = (head(own, knows: 5), head(other, knows: 5))
         let going = collect(days: 0, [mine, theirs], joined: [theirs.digest], published: mine, forgotten: [other])
-        #expect(going.heads.map(\.origin) == [other])
+        #expect(going.heads.map(\.name) == [other.description])
     }
 
     @Test(arguments: [(6, true, 0), (7, true, 1), (29, false, 0), (30, false, 1)] as [(UInt64, Bool, Int)])
@@ -75,6 +76,18 @@ struct GarbageTests {
         #expect(
             collect(days: 40, [mine, theirs], joined: [], published: mine, forgotten: [other]).heads.isEmpty,
             "it was read, and is too large to be joined")
+    }
+
+    @Test(arguments: [(6, true, 0), (7, true, 1), (29, false, 0), (30, false, 1)] as [(UInt64, Bool, Int)])
+    mutating func `a head that nobody can read goes a week after its device was forgotten, or else a month`(
+        days: UInt64, isForgotten: Bool, count: Int
+    ) {
+        let mine = head(own, knows: 5)
+        let files = [own, other].map { HeadFile(name: $0.description, digest: Bits128(high: 9, low: $0.bits)) }
+        let going = collect(
+            days: days, [mine], joined: [], published: mine, unreadable: files, areAllHeads: false,
+            forgotten: isForgotten ? [other] : [])
+        #expect(going.heads == Array(files.suffix(count)))
     }
 
     @Test mutating func `a segment goes after a week if no head names it, and every head could be read`() {

@@ -36,4 +36,24 @@ import Testing
         #expect(place.names("h").contains(String(name.dropFirst(2))))
         #expect(try b.values(store).count == 2)
     }
+
+    @Test func `a head that was cut short, of a device that is gone, goes after a month, and not before`() async throws
+    {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        try await a.signIn()
+        try await a.sync()
+        try await b.signIn(creating: false)
+        try b.set(store, "b", .integer(1))
+        try await b.sync()
+        let name = b.headName
+        try place.write(name, Array(try place.read(name).prefix(40)))
+        for day in 0...30 {
+            #expect(place.names("h").contains(String(name.dropFirst(2))), "day \(day)")
+            try await a.sync()
+            try await a.collectGarbage(after: UInt64(day))
+        }
+        #expect(!place.names("h").contains(String(name.dropFirst(2))))
+        #expect(try await a.sync().problems == [])
+    }
 }

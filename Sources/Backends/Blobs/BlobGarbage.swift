@@ -67,7 +67,9 @@ final class BlobGarbage<Storage: BlobStorage> {
         }
         let found = heads.found.values.filter { account.isNamed($0.head.account.description) }
         let areAll = heads.hasFoundAll && found.count == heads.found.count && found.allSatisfy(\.isWhole)
-        return Remains(heads: found.map(\.seen), areAllHeads: areAll, segments: names, leftovers: leftovers)
+        return Remains(
+            heads: found.map(\.seen), unreadable: heads.unreadable, areAllHeads: areAll, segments: names,
+            leftovers: leftovers)
     }
 
     /// Notes that this device's head names other segments than the one before, and removes those that may go.

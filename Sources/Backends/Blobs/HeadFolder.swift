@@ -71,6 +71,8 @@ final class HeadFolder<Storage: BlobStorage> {
     private let mostBytes: Int
     /// The heads that were last read, by name.
     private(set) var found: [String: FoundHead] = [:]
+    /// The heads that could not be read then, because they are damaged or not whole.
+    private(set) var unreadable: [HeadFile] = []
     /// The names that the storage listed then; `nil` once a push has used them.
     private(set) var listed: Set<String>?
     /// Whether ``found`` has every head that the storage listed.
@@ -120,6 +122,7 @@ final class HeadFolder<Storage: BlobStorage> {
         var found: [String: FoundHead] = [:]
         var bytes = 0
         let (listings, isAll) = try await list(as: origin, &problems)
+        unreadable = []
         if !isAll { problems.append("The folder h holds too many files; some were not read.") }
         for listing in listings {
             guard bytes < mostBytes else {
@@ -205,8 +208,12 @@ final class HeadFolder<Storage: BlobStorage> {
                 problems.append("The file h/\(name.prefix(16)) is not under the account's key and is passed over.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
-            case .foreign: problems.append("The file h/\(name) is no head, or has not arrived whole.")
-            case .damaged(let clause): problems.append("The file h/\(name.prefix(16)) is damaged: \(clause).")
+            case .foreign:
+                problems.append("The file h/\(name) is no head, or has not arrived whole.")
+                unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
+            case .damaged(let clause):
+                problems.append("The file h/\(name.prefix(16)) is damaged: \(clause).")
+                unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
             }
             return nil
         }
@@ -264,7 +271,7 @@ final class HeadFolder<Storage: BlobStorage> {
 
     /// Removes another device's head, unless it was replaced after it was read.
     /// - Returns: whether it was removed.
-    func remove(_ head: SeenHead) async throws(RemoteError) -> Bool {
+    func remove(_ head: HeadFile) async throws(RemoteError) -> Bool {
         let name = "\(BlobName.heads)/\(head.name)"
         let content = try await storage.get(name, limit: try account.wrapping.headLimit, unless: nil)
         guard case .content(let bytes, _) = content, Head.digest(of: bytes) == head.digest else { return false }

@@ -11,7 +11,7 @@
 package struct Observations: Equatable, Sendable {
     /// The time of the last poll; 0 if there was none.
     package var time: UInt64 = 0
-    /// Other devices' heads, by digest: for how long each has not changed.
+    /// Other devices' heads, also those that can't be read, by digest: for how long each has not changed.
     package var heads: [Bits128: UInt64] = [:]
     /// Segments that no head names.
     package var segments: [Bits128: UInt64] = [:]
@@ -71,6 +71,17 @@ enum Garbage {
             // month is gone or has nothing new, and what has not arrived by then never will. If it was only away, it
             // publishes again.
             return age >= 30 * Observations.day || !Rule.headsStay.isOn
+        }
+    }
+
+    /// The heads that may be removed, of those that can't be read. They may still be arriving, or be mended by who keeps
+    /// the remote.
+    static func unreadable(
+        _ heads: [HeadFile], forgotten: Set<Origin>, ages: [Bits128: UInt64]
+    ) -> [HeadFile] {
+        heads.filter { head in
+            let isForgotten = head.origin.map(forgotten.contains) == true
+            return ages[head.digest] ?? 0 >= (isForgotten ? 7 : 30) * Observations.day
         }
     }
 
@@ -182,10 +193,26 @@ struct Superseded: Sendable {
     }
 }
 
+/// A head's file.
+package struct HeadFile: Equatable, Sendable {
+    /// The file's name.
+    package let name: String
+    /// The digest of its bytes.
+    package let digest: Bits128
+
+    /// Makes a head's file from its parts.
+    package init(name: String, digest: Bits128) { (self.name, self.digest) = (name, digest) }
+
+    /// The origin after which the file is named; `nil` if it is a copy's name.
+    var origin: Origin? { Origin(name[...]) }
+}
+
 /// The files in the remote, for garbage collection.
 package struct Remains {
     /// The account's heads.
     package let heads: [SeenHead]
+    /// The heads that are damaged, or not whole.
+    package let unreadable: [HeadFile]
     /// Whether ``heads`` are all heads in the remote, and each is readable. Only then no unknown head names a segment.
     package let areAllHeads: Bool
     /// The names of the segments.
@@ -194,8 +221,11 @@ package struct Remains {
     package let leftovers: Set<String>
 
     /// Makes remains from their parts.
-    package init(heads: [SeenHead], areAllHeads: Bool, segments: Set<Bits128>, leftovers: Set<String>) {
-        (self.heads, self.areAllHeads) = (heads, areAllHeads)
+    package init(
+        heads: [SeenHead], unreadable: [HeadFile] = [], areAllHeads: Bool, segments: Set<Bits128>,
+        leftovers: Set<String>
+    ) {
+        (self.heads, self.unreadable, self.areAllHeads) = (heads, unreadable, areAllHeads)
         (self.segments, self.leftovers) = (segments, leftovers)
     }
 }
@@ -212,7 +242,7 @@ package struct GarbageMemory: Sendable {
 
     /// The files to remove.
     package struct Going {
-        package let heads: [SeenHead]
+        package let heads: [HeadFile]
         package let segments: [Bits128]
         package let leftovers: [String]
     }
@@ -253,12 +283,17 @@ package struct GarbageMemory: Sendable {
         for head in remains.heads where Rule.namedSegments.isOn { unnamed.subtract(head.segments) }
         unnamed.subtract(published?.segments ?? [])
         superseded.keep(remains.segments)
+        let unreadable = remains.unreadable.filter { $0.origin != request.origin }
         observations.look(
-            request.time, heads: Set(others.map(\.digest)), segments: unnamed, leftovers: remains.leftovers)
+            request.time, heads: Set(others.map(\.digest) + unreadable.map(\.digest)), segments: unnamed,
+            leftovers: remains.leftovers)
+        let heads = Garbage.heads(
+            others, own: request.origin, forgotten: request.forgottenOrigins, ages: observations.heads,
+            joined: joined, unread: unread, published: published)
         return Going(
-            heads: Garbage.heads(
-                others, own: request.origin, forgotten: request.forgottenOrigins, ages: observations.heads,
-                joined: joined, unread: unread, published: published),
+            heads: heads.map { HeadFile(name: $0.name, digest: $0.digest) }
+                + Garbage.unreadable(
+                    unreadable, forgotten: request.forgottenOrigins, ages: observations.heads),
             segments: Garbage.segments(ages: observations.segments),
             leftovers: Garbage.leftovers(ages: observations.leftovers))
     }

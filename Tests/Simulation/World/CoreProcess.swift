@@ -539,7 +539,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     }
 
     /// Removes heads, unless they were rewritten since they were read.
-    private func removeHeads(_ heads: ArraySlice<SeenHead>, then next: @escaping () -> Void) {
+    private func removeHeads(_ heads: ArraySlice<HeadFile>, then next: @escaping () -> Void) {
         guard let head = heads.first else { return next() }
         let isSame = { (blob: CoreBlob) in
             if case .head(let found) = blob { found.digest == head.digest } else { false }
