@@ -15,6 +15,21 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(arguments: [
+        ("watch", "set size"), ("defaults watch org.example.Editor", "defaults write org.example.Editor size"),
+    ])
+    func `it ends when what it prints can't be written`(watch: String, write: String) async throws {
+        try await Terminal.with { terminal in
+            let result = try await terminal.line(
+                """
+                ubiquitousctl \(watch) >/dev/full & watch=$!
+                n=0; while kill -0 $watch 2>/dev/null && [ $((n += 1)) -lt 500 ]; do ubiquitousctl \(write) -int $n; done
+                kill $watch 2>/dev/null; wait $watch; echo $?
+                """)
+            #expect(result.output == "3" && result.error.contains("can't be written to"), "\(result)")
+        }
+    }
+
     @Test func `a change is printed as it happens, and the service's restart is survived`() async throws {
         try await Terminal.with { terminal in
             let watch = try terminal.start("watch", "--initial", "theme", "size")

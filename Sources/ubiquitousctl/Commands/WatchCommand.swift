@@ -63,6 +63,7 @@ private final class Watch {
         (values, generation) = (snapshot.values, snapshot.generation)
         guard printing else { return }
         for (key, value) in values.sorted(by: { $0.key < $1.key }) where isWanted(key) { tell(key, value, nil) }
+        Output.endIfBroken()
     }
 
     private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
@@ -107,9 +108,7 @@ private final class Watch {
             values[key] = value
             if isWanted(key) { tell(key, value, causes.last { $0.keys.contains(key) }) }
         }
-        // Without standard output, there is no reason to continue.
-        let outcome = Output.finish()
-        if outcome != .done { Glibc.exit(outcome.rawValue) }
+        Output.endIfBroken()
     }
 
     // MARK: Output

@@ -74,6 +74,12 @@ enum Output {
         return .refused
     }
 
+    /// Ends the program if standard output can't be written to: a command that only prints has no reason to continue.
+    static func endIfBroken() {
+        let outcome = finish()
+        if outcome != .done { exit(outcome.rawValue) }
+    }
+
     static func write(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { write(UnsafeRawBufferPointer($0), to: descriptor) }

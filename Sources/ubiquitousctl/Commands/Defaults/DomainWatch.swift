@@ -70,6 +70,7 @@ final class DomainWatch {
             values[name] = value
             if key == nil || key == name { tell(name, value) }
         }
+        Output.endIfBroken()
     }
 
     private func tell(_ name: Text, _ value: Value?) {
