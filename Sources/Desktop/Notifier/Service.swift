@@ -89,7 +89,8 @@ final class Service {
             guard case .integer(let used) = store[Text(usage)], case .integer(let most) = limits[Text(limit)] else {
                 return false
             }
-            return used >= most
+            // A store is seldom full to the byte.
+            return used >= most - most / 100
         }
     }
 
