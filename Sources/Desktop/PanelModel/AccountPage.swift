@@ -154,6 +154,12 @@ private struct AccountSentence {
                 tr("Sign in to have the settings of your apps on all of your devices."), .signIn)
         case "idle" where account.pendingChanges > 0:
             self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They go out by themselves."), .syncNow)
+        case "idle" where account.lastError?.code == .backendUnavailable:
+            self.init(
+                .bad, tr("Not Everything Is Up to Date"),
+                tr(
+                    "Parts of the account have not arrived. All the rest is up to date. If the device that has them is lost, forget it under Devices."
+                ), .syncNow)
         case "idle" where account.lastError != nil:
             let error = account.lastError.map { ErrorSentence.text($0) } ?? ""
             self.init(

@@ -8,6 +8,7 @@ extension UbiquitousStore.AccountState {
     @MainActor var sentence: String {
         switch status {
         case .signedOut: tr("Not signed in: the color stays on this device")
+        case .initialSync where lastError != nil: tr("Parts of the account are missing")
         case .initialSync: tr("Fetching the account; its color will win")
         case .idle where pendingChanges > 0: tr("Changes wait to be uploaded")
         case .idle: tr("Up to date")
@@ -15,6 +16,7 @@ extension UbiquitousStore.AccountState {
         case .offline: tr("Offline: changes will be sent later")
         case .authenticationFailed: tr("The server refuses the password")
         case .paused where lastError?.code == .keyNeeded: tr("Paused: the account asks for its recovery words")
+        case .paused where lastError?.code == .remoteReset: tr("Paused: the account is not there any more")
         case .paused: tr("Paused on this device")
         default: lastError?.message ?? tr("Sync has failed")
         }

@@ -29,6 +29,7 @@ struct AccountPageTests {
         ("signed-out", "", "Not Signed In", AccountPage.Step.signIn, AccountPage.Tone.waiting),
         ("idle", "", "Up to Date", .syncNow, .good),
         ("idle", "Corrupt", "Not Everything Is Up to Date", .syncNow, .bad),
+        ("idle", "BackendUnavailable", "Not Everything Is Up to Date", .syncNow, .bad),
         ("syncing", "", "Exchanging Changes…", .syncNow, .busy),
         ("initial-sync", "", "Fetching the Account for the First Time…", .syncNow, .busy),
         ("initial-sync", "BackendUnavailable", "Parts of the Account Are Missing", .goOn, .waiting),
