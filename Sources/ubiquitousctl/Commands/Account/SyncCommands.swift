@@ -73,14 +73,11 @@ struct ResolveCommand: ServiceCommand {
         try await options.make("Resolving") { object, account in
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
             let account = try await object.synced()
-            // "local" or the words help against these.
-            let isLocal = account.needsKey || account.isDamaged || account.lacksParts
-            if isLocal, side == .remote, let error = account.lastError { throw error }
-            let isDamaged = side == .local && account.isDamaged
-            let lacksParts = side == .local && account.lacksParts
-            isAsked = account.isReset || account.needsKey || isDamaged || lacksParts
-            if lacksParts { return "continue without what has not arrived" }
-            if account.isReset || isDamaged { return "take the \(side.rawValue) values for right" }
+            let isForThisDevice = account.needsKey || account.isDamaged || account.lacksParts
+            if isForThisDevice, side == .remote, let error = account.lastError { throw error }
+            isAsked = account.isReset || isForThisDevice
+            if account.lacksParts { return "continue without what has not arrived" }
+            if account.isReset || account.isDamaged { return "take the \(side.rawValue) values for right" }
             return account.needsKey ? "reject other keys than this device's" : nil
         } _: {
             try await $0.resolve(side, timeout: Patience.remote)
