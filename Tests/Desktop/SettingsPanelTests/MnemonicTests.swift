@@ -15,7 +15,8 @@ struct MnemonicTests {
     }
 
     private static let steps = [
-        "Sync _Now", "_Try Now", "_New Password…", "_Resume", "What _Now…", "E_nter Words…",
+        "Sync _Now", "_Try Now", "_New Password…", "_Resume", "What _Now…", "_Go On Without…",
+        "E_nter Words…",
     ]
 
     private static let windows = [
