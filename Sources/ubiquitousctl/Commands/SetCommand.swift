@@ -100,7 +100,9 @@ struct SetCommand: ServiceCommand {
         further += last
         if let word = words.first {
             throw ValidationError(
-                localized("\(Output.quoted(word)) follows the value; put quotes around a value with spaces."))
+                localized(
+                    "\(Output.quoted(word)) follows the value; put quotes around a value with spaces, and --store before a store."
+                ))
         }
         let parsed = try FurtherOptions.read(further)
         return Assignment(

@@ -458,8 +458,8 @@ extension Catalogue {
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
-        "{1} follows the value; put quotes around a value with spaces.":
-            "{1} folgt auf den Wert; setzen Sie einen Wert mit Leerzeichen in Anführungszeichen.",
+        "{1} follows the value; put quotes around a value with spaces, and --store before a store.":
+            "{1} folgt auf den Wert; ein Wert mit Leerzeichen gehört in Anführungszeichen, ein Speicher hinter --store.",
         "{1} has values or an account already.": "{1} hat schon Werte oder ein Konto.",
         "{1} has values or an account already; {2} is set aside.":
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
