@@ -187,8 +187,8 @@ package final class AccountSync {
 
     func noteCycle(hasEnded: Bool) {
         let isThere = hasEnded && database.account.isDownloaded
-        hasJoinedReadable = isThere && replica.cycle.tooLarge.isEmpty
-        (hasReadAll, hasUnread) = (isThere && replica.cycle.hasJoinedAll, replica.cycle.hasUnread)
+        hasJoinedReadable = isThere && replica.cycle.hasJoinedReadable
+        (hasReadAll, hasUnread) = (hasJoinedReadable && replica.cycle.isPullComplete, replica.cycle.hasUnread)
         isPublished = isThere && replica.cycle.foundPublication && lastPush != 0
     }
 

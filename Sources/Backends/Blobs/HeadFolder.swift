@@ -193,6 +193,10 @@ final class HeadFolder<Storage: BlobStorage> {
         named name: String,
         _ problems: inout [String]
     ) async throws(RemoteError) -> FoundHead? {
+        func noteUnreadable(_ sentence: String) {
+            problems.append(sentence)
+            unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
+        }
         let written: WrittenHead
         let wrapping = try account.wrapping
         do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
@@ -208,12 +212,8 @@ final class HeadFolder<Storage: BlobStorage> {
                 problems.append("The file h/\(name.prefix(16)) is not under the account's key and is passed over.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
-            case .foreign:
-                problems.append("The file h/\(name) is no head, or has not arrived whole.")
-                unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
-            case .damaged(let clause):
-                problems.append("The file h/\(name.prefix(16)) is damaged: \(clause).")
-                unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
+            case .foreign: noteUnreadable("The file h/\(name) is no head, or has not arrived whole.")
+            case .damaged(let clause): noteUnreadable("The file h/\(name.prefix(16)) is damaged: \(clause).")
             }
             return nil
         }

@@ -140,8 +140,7 @@ package struct SyncCycle: Sendable {
     private var stores: ArraySlice<String> = []
     private var joined: Set<String> = []
     private var isWaiting = false
-    /// The stores that were not joined, because they would become too large.
-    package private(set) var tooLarge: Set<String> = []
+    private var tooLarge: Set<String> = []
 
     /// Makes the cycles of an account without a remote.
     package init() {}
@@ -275,8 +274,8 @@ package struct SyncCycle: Sendable {
         hasUnread = true
     }
 
-    /// Whether the last pull read everything, and joined all of it.
-    package var hasJoinedAll: Bool { isPullComplete && tooLarge.isEmpty }
+    /// Whether the last pull joined everything that it read.
+    package var hasJoinedReadable: Bool { tooLarge.isEmpty }
 
     /// Notes that the device has taken another origin.
     package mutating func noteLeftOrigin() { needsRepublication = true }

@@ -292,8 +292,7 @@ package struct GarbageMemory: Sendable {
             joined: joined, unread: unread, published: published)
         return Going(
             heads: heads.map { HeadFile(name: $0.name, digest: $0.digest) }
-                + Garbage.unreadable(
-                    unreadable, forgotten: request.forgottenOrigins, ages: observations.heads),
+                + Garbage.unreadable(unreadable, forgotten: request.forgottenOrigins, ages: observations.heads),
             segments: Garbage.segments(ages: observations.segments),
             leftovers: Garbage.leftovers(ages: observations.leftovers))
     }
