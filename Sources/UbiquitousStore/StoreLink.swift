@@ -29,6 +29,7 @@ final class StoreLink {
     private var retry: EventSource?
     private var failures = 0
     private var hasComplained = false
+    private var isClosed = false
 
     nonisolated init(_ address: BusAddress, _ identifier: String) {
         self.address = address
@@ -39,12 +40,16 @@ final class StoreLink {
     ///
     /// - Throws: the reason why it can't be reached now; the link retries later.
     func object() async throws -> StoreObject {
-        try await (opening ?? open()).value.get()
+        if isClosed { throw Self.closed }
+        return try await (opening ?? open()).value.get()
     }
 
-    /// Closes the connection permanently.
+    /// Closes the connection permanently, also one that is being opened.
     func close() {
+        isClosed = true
         attempt += 1
+        // An attempt that is under way would otherwise wait for itself; see successor().
+        opening = nil
         retry = nil
         match = nil
         connection?.close()
@@ -100,6 +105,10 @@ final class StoreLink {
     private func connected() async throws -> ServiceConnection {
         if let connection, connection.isOpen { return connection }
         let connection = try await ServiceConnection.open(address, description: "UbiquitousStore")
+        if isClosed {
+            connection.close()
+            throw Self.closed
+        }
         connection.onOwnerChange = { [weak self] in self?.ownerChanged(from: $0) }
         connection.onDisconnect { [weak self] in
             self?.lose(UbiquitousStoreError(.serviceUnavailable, "The bus has gone."))
@@ -107,6 +116,8 @@ final class StoreLink {
         self.connection = connection
         return connection
     }
+
+    private static let closed = UbiquitousStoreError(.serviceUnavailable, "The store is no longer in use.")
 
     private func ownerChanged(from former: String?) {
         if connection?.owner == nil {

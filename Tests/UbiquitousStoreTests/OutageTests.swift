@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoop
 import Foundation
 import Glibc
 import PropertyList
+import SDBus
 import Testing
 import UbiquitousStoreTesting
 
@@ -77,6 +79,8 @@ struct OutageTests {
                 var stores: [SharedStore] = []
                 while !Task.isCancelled {
                     stores = stores.suffix(200) + [SharedStore(place)]
+                    // Not faster than the loop connects them: a service may take its time to start.
+                    await EventLoop.task {}.value
                     try? await Task.sleep(for: .microseconds(200))
                 }
                 return stores
@@ -85,6 +89,28 @@ struct OutageTests {
             looking.cancel()
             let stores = await looking.value
             try await eventually("all have the value") { stores.allSatisfy { $0.generation > 0 } }
+        }
+    }
+
+    @Test func `stores that are dropped while they look for the service leave no connection`() async throws {
+        try await Desk.with { desk in
+            let connection = try await desk.connect()
+            let connections = { () async throws -> Int in
+                try await connection.bus.call(
+                    "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ListNames"
+                ) {
+                    try $0.readStrings().count { $0.hasPrefix(":") }
+                }
+            }
+            let before = try await connections()
+            let place = StorePlace(identifier: notes, bus: desk.bus.address)
+            for number in 0..<100 {
+                let store = SharedStore(place)
+                // Each is dropped at another moment of its start.
+                try await Task.sleep(for: .microseconds(number * 20))
+                withExtendedLifetime(store) {}
+            }
+            try await eventually("they are gone") { try await connections() == before }
         }
     }
 
