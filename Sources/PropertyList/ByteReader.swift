@@ -93,13 +93,18 @@ struct ByteReader {
         if bytes.containsZero, let index = bytes.firstIndex(of: 0) {
             throw CanonicalDecodingError(.containsNUL, offset: offset + index)
         }
+        let text: Text
         do throws(UTF8.ValidationError) {
             // Takes half the time of String(validating:as:), and reports the position of an error.
             let utf8 = try UTF8Span(validating: bytes.assumingMemoryBound(to: UInt8.self).span)
-            return Text(String(copying: utf8))
+            text = Text(String(copying: utf8))
         } catch {
             throw CanonicalDecodingError(.invalidUTF8, offset: offset + error.byteOffsets.lowerBound)
         }
+        if let index = bytes.firstNoncharacter {
+            throw CanonicalDecodingError(.containsNoncharacter, offset: offset + index)
+        }
+        return text
     }
 
     /// Reads a value, and returns its size too.

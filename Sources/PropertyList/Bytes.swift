@@ -38,6 +38,32 @@ extension UnsafeRawBufferPointer {
         return false
     }
 
+    /// The index of the first noncharacter in valid UTF-8 (Unicode Standard, section 23.7): U+FDD0 to U+FDEF, and the
+    /// last two scalars of each plane. `nil` if there is none.
+    var firstNoncharacter: Int? {
+        var index = 0
+        while index < count {
+            // ASCII, of which most text consists.
+            if index + 8 <= count,
+                loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+            {
+                index += 8
+                continue
+            }
+            switch self[index] {
+            case 0xEF where index + 3 <= count:
+                let low = (self[index + 1], self[index + 2])
+                if low.0 == 0xB7 && (0x90...0xAF).contains(low.1) || low.0 == 0xBF && low.1 >= 0xBE { return index }
+                index += 3
+            case 0xF0...0xF4 where index + 4 <= count:
+                if self[index + 1] & 0xF == 0xF, self[index + 2] == 0xBF, self[index + 3] >= 0xBE { return index }
+                index += 4
+            default: index += 1
+            }
+        }
+        return nil
+    }
+
     /// The index of the first byte that differs, or the shorter count.
     @inline(__always)
     private func firstDifference(from other: UnsafeRawBufferPointer) -> Int {

@@ -64,7 +64,7 @@ public struct CanonicalDecoder: Sendable {
         try read { (reader) throws(CanonicalDecodingError) in Array(try reader.data()) }
     }
 
-    /// Reads UTF-8 after its length. Throws for invalid UTF-8 and U+0000.
+    /// Reads UTF-8 after its length. Throws for invalid UTF-8, U+0000 and noncharacters.
     public mutating func text() throws(CanonicalDecodingError) -> Text {
         try read { (reader) throws(CanonicalDecodingError) in try reader.text() }
     }

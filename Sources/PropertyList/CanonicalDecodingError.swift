@@ -20,6 +20,8 @@ public struct CanonicalDecodingError: Error, Hashable {
         case invalidUTF8
         /// A string or key with U+0000.
         case containsNUL
+        /// A string or key with a noncharacter, such as U+FFFF.
+        case containsNoncharacter
         /// A dictionary's key that does not sort after the one before it.
         case keysOutOfOrder
         /// A dictionary's key that equals the one before it.
@@ -40,7 +42,7 @@ public struct CanonicalDecodingError: Error, Hashable {
     public var reason: Reason
     /// Where the refused part begins, in bytes from the start of the input: the first byte of a length, count or other
     /// number; the tag of a value; the first byte of a key after its length; in a string or key, the byte that is not
-    /// UTF-8 or is U+0000.
+    /// UTF-8, is U+0000 or begins a noncharacter.
     public var offset: Int
 
     /// Makes an error. Formats that contain values use ``Reason/malformed(_:)`` for their own rules.
@@ -69,6 +71,7 @@ extension CanonicalDecodingError.Reason: CustomStringConvertible {
         case .unknownTag(let tag): "\(tag) is no tag of a value"
         case .invalidUTF8: "a string is not UTF-8"
         case .containsNUL: "a string contains U+0000"
+        case .containsNoncharacter: "a string contains a noncharacter"
         case .keysOutOfOrder: "a dictionary's keys are out of order"
         case .duplicateKey: "a dictionary has a key twice"
         case .dateNotFinite: "a date is infinite or not a number"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A store's key: 1 to 128 UTF-16 code units, without U+0000. Keys are compared and sorted by their UTF-8 bytes.
+/// A store's key: 1 to 128 UTF-16 code units, without U+0000 and noncharacters. Keys are compared and sorted by their UTF-8 bytes.
 ///
 /// The limit of the length is Apple's (`NSUbiquitousKeyValueStore`), which counts UTF-16 code units, so that a key that
 /// fits there fits here.
@@ -36,7 +36,8 @@ public struct Key: Sendable, Hashable {
             let length = string.utf16.count
             if length > limit { return .tooLong(utf16Length: length, limit: limit) }
         }
-        return text.containsNUL ? .containsNUL : nil
+        if text.containsNUL { return .containsNUL }
+        return text.containsNoncharacter ? .containsNoncharacter : nil
     }
 }
 
@@ -58,6 +59,8 @@ public enum KeyError: Error, Hashable {
     case tooLong(utf16Length: Int, limit: Int = Limits.standard.keyLength)
     /// U+0000 is in the key.
     case containsNUL
+    /// A noncharacter, such as U+FFFF, is in the key.
+    case containsNoncharacter
 }
 
 extension KeyError: CustomStringConvertible {
@@ -67,6 +70,7 @@ extension KeyError: CustomStringConvertible {
         case .empty: "The key is empty; give it at least one character."
         case .tooLong(let length, let limit): "The key has \(length) UTF-16 code units; shorten it to at most \(limit)."
         case .containsNUL: "The key contains U+0000; leave that character out."
+        case .containsNoncharacter: "The key contains a noncharacter, such as U+FFFF; leave that character out."
         }
     }
 }

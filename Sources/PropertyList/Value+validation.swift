@@ -9,6 +9,8 @@ public enum ValueError: Error, Hashable {
     case tooLarge(size: Int, limit: Int)
     /// A string or a dictionary's key contains U+0000.
     case containsNUL
+    /// A string or a dictionary's key contains a noncharacter, such as U+FFFF.
+    case containsNoncharacter
     /// A date is infinite or not a number.
     case dateNotFinite
 }
@@ -23,6 +25,8 @@ extension ValueError: CustomStringConvertible {
             "The value has at least \(size) bytes and the limit is \(limit); keep large data in a file."
         case .containsNUL:
             "A string or a dictionary's key contains U+0000; leave that character out or store data instead."
+        case .containsNoncharacter:
+            "A string or a dictionary's key contains a noncharacter, such as U+FFFF; store such text as data."
         case .dateNotFinite:
             "A date is infinite or not a number; dates are finite seconds since 2001-01-01T00:00:00Z."
         }
@@ -30,7 +34,7 @@ extension ValueError: CustomStringConvertible {
 }
 
 extension Value {
-    /// Checks the rules of one value (nesting, size, no U+0000 in strings and dictionary keys, finite dates) and
+    /// Checks the rules of one value (nesting, size, neither U+0000 nor noncharacters in strings and dictionary keys, finite dates) and
     /// returns its ``size``.
     ///
     /// It stops at the first broken rule. It recurses at most `limits.depth + 1` times and visits at most
@@ -53,7 +57,7 @@ private struct Validation {
         switch value {
         case .boolean, .integer, .real, .data: break
         case .date(let seconds): if !seconds.isFinite { throw .dateNotFinite }
-        case .string(let text): if text.containsNUL { throw .containsNUL }
+        case .string(let text): try check(text)
         case .array(let values):
             let nesting = try enter(nesting)
             for value in values { try visit(value, nesting: nesting) }
@@ -61,10 +65,15 @@ private struct Validation {
             let nesting = try enter(nesting)
             for (key, value) in values {
                 try count(key.utf8Count)
-                if key.containsNUL { throw .containsNUL }
+                try check(key)
                 try visit(value, nesting: nesting)
             }
         }
+    }
+
+    private func check(_ text: Text) throws(ValueError) {
+        if text.containsNUL { throw .containsNUL }
+        if text.containsNoncharacter { throw .containsNoncharacter }
     }
 
     private func enter(_ nesting: Int) throws(ValueError) -> Int {

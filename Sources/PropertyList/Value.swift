@@ -12,7 +12,7 @@ public enum Value: Sendable {
     case integer(Int64)
     /// A binary64 number; infinities and every NaN included.
     case real(Double)
-    /// A string, without U+0000.
+    /// A string, without U+0000 and noncharacters.
     case string(Text)
     /// Any bytes.
     case data([UInt8])
@@ -20,7 +20,7 @@ public enum Value: Sendable {
     case date(Double)
     /// Values in order.
     case array([Value])
-    /// Values by key. A key may be empty and of any length, but has no U+0000.
+    /// Values by key. A key may be empty and of any length, but has neither U+0000 nor noncharacters.
     case dictionary([Text: Value])
 }
 

@@ -16,8 +16,19 @@ extension Message {
         var value: UnsafePointer<CChar>?
         var result = sd_bus_message_read_basic(message, .string, &value)
         if result == -ENXIO { result = readOtherString(&value) }
-        guard try check(result, "reading a string") > 0, let value else { throw missing("a string") }
+        guard try checkString(result) > 0, let value else { throw missing("a string") }
         return String(cString: value)
+    }
+
+    /// Checks the result of reading a string.
+    @inline(__always)
+    @discardableResult
+    func checkString(_ result: Int32) throws(BusError) -> Int32 {
+        if result == -EBADMSG {
+            throw .invalidArguments(
+                "A string contains a noncharacter, such as U+FFFF, or isn't UTF-8; store such text as bytes.")
+        }
+        return try check(result, "reading a string")
     }
 
     /// Reads an object path or a signature.

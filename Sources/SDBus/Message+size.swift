@@ -52,7 +52,7 @@ extension Message {
 
     private func skipString(_ type: Unicode.Scalar) throws(BusError) -> Int {
         var value: UnsafePointer<CChar>?
-        try check(sd_bus_message_read_basic(message, type.code, &value), "reading a string")
+        try checkString(sd_bus_message_read_basic(message, type.code, &value))
         return value.map(strlen) ?? 0
     }
 }

@@ -67,7 +67,7 @@ extension BusError {
         self =
             switch error {
             case .tooLong: .store(.keyTooLong, "\(error)")
-            case .empty, .containsNUL: .store(.invalidKey, "\(error)")
+            case .empty, .containsNUL, .containsNoncharacter: .store(.invalidKey, "\(error)")
             }
     }
 

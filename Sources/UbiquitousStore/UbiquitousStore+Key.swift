@@ -18,7 +18,7 @@ extension UbiquitousStore {
     /// that programs in any language can read them. Other `Codable` values become dictionaries and arrays, as by
     /// `PropertyListEncoder`.
     public struct Key<Value: Codable>: Sendable, Hashable {
-        /// The key's name: 1 to 128 UTF-16 code units, without U+0000.
+        /// The key's name: 1 to 128 UTF-16 code units, without U+0000 and noncharacters.
         public let name: String
 
         /// Makes a key. Writes under an invalid name fail with `invalidKey` or `keyTooLong`.

@@ -34,7 +34,7 @@ extension UbiquitousStoreError {
 
         /// The store has no value for the key, and one is required.
         public static let noSuchKey = Code("noSuchKey")
-        /// The key is empty or has a U+0000.
+        /// The key is empty, or has a U+0000 or a noncharacter.
         public static let invalidKey = Code("invalidKey")
         /// The key is longer than 128 UTF-16 code units.
         public static let keyTooLong = Code("keyTooLong")

@@ -39,6 +39,13 @@ import Testing
         #expect(Key(unchecked: string).string == string)
     }
 
+    @Test(arguments: [0xFFFF, 0xFDD0, 0x10_FFFE] as [UInt32])
+    func `a key with a noncharacter is refused`(number: UInt32) throws {
+        let string = "a" + String(try #require(Unicode.Scalar(number)))
+        #expect(throws: KeyError.containsNoncharacter) { try Key(string) }
+        #expect(Key(unchecked: string).violation == .containsNoncharacter)
+    }
+
     @Test func `a key of a domain may have 512 code units, and not one more`() throws {
         let longest = String(repeating: "k", count: 512)
         #expect(try Key(longest, limit: Limits.domain.keyLength).string == longest)
@@ -56,7 +63,7 @@ import Testing
     }
 
     @Test func `every error says what to do, and not what the key was`() {
-        for error in [KeyError.empty, .tooLong(utf16Length: 200), .containsNUL] {
+        for error in [KeyError.empty, .tooLong(utf16Length: 200), .containsNUL, .containsNoncharacter] {
             #expect(error.description.hasPrefix("The key ") && error.description.hasSuffix("."))
         }
     }

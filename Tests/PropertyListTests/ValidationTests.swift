@@ -92,6 +92,22 @@ import Testing
         #expect(throws: CanonicalDecodingError.self) { try Value(encoded: value.encoded()) }
     }
 
+    @Test func `of all scalars but U+0000, the 66 noncharacters are refused, wherever they stand`() throws {
+        for number in 1...0x10_FFFF as ClosedRange<UInt32> {
+            guard let scalar = Unicode.Scalar(number) else { continue }
+            let isNoncharacter = (0xFDD0...0xFDEF).contains(number) || number & 0xFFFE == 0xFFFE
+            // Before, within and after words of eight bytes, and beside scalars of two bytes.
+            let text =
+                String(repeating: "a\u{E9}", count: Int(number % 5)) + String(scalar) + (number % 2 == 0 ? "" : "b")
+            #expect(Text(text).containsNoncharacter == isNoncharacter)
+            if number % 97 == 0 || isNoncharacter {
+                let value = Value.dictionary([Text(text): .string(Text(text))])
+                #expect(((try? value.validate()) == nil) == isNoncharacter)
+                #expect(((try? Value(encoded: value.encoded())) == nil) == isNoncharacter)
+            }
+        }
+    }
+
     @Test(arguments: [Double.infinity, -.infinity, .nan, .signalingNaN])
     func `a date that is not finite is refused, a real is not`(number: Double) throws {
         #expect(throws: ValueError.dateNotFinite) { try Value.date(number).validate() }
@@ -104,7 +120,10 @@ import Testing
     }
 
     @Test func `every error is a sentence`() {
-        for error in [ValueError.tooDeep(limit: 16), .tooLarge(size: 9, limit: 8), .containsNUL, .dateNotFinite] {
+        for error in [
+            ValueError.tooDeep(limit: 16), .tooLarge(size: 9, limit: 8), .containsNUL, .containsNoncharacter,
+            .dateNotFinite,
+        ] {
             #expect(error.description.hasSuffix("."))
         }
     }

@@ -111,6 +111,8 @@ struct Refusal: Sendable, CustomStringConvertible {
         Refusal("06 81 00 61", 1, .varintNotShortest),
         Refusal("06 ff ff ff ff ff ff ff ff ff 01", 1, .lengthBeyondEnd(.max)),
         Refusal("06 02 61 00", 3, .containsNUL),
+        Refusal("06 04 61 ef bf bf", 3, .containsNoncharacter),
+        Refusal("06 05 61 f4 8f bf be", 3, .containsNoncharacter),
         Refusal("06 02 61 ff", 3, .invalidUTF8),
         Refusal("06 02 c0 80", 2, .invalidUTF8),
         Refusal("06 03 ed a0 80", 2, .invalidUTF8),

@@ -97,6 +97,9 @@ import Testing
         for _ in 0..<16 { deep = .array([deep]) }
         #expect(throws: EngineError.value(key("k"), .tooDeep(limit: 16))) { try device.write([("k", deep)]) }
         #expect(throws: EngineError.value(key("k"), .containsNUL)) { try device.write([("k", .string("\0"))]) }
+        #expect(throws: EngineError.value(key("k"), .containsNoncharacter)) {
+            try device.write([("k", .string("\u{FFFF}"))])
+        }
         #expect(throws: EngineError.value(key("k"), .dateNotFinite)) { try device.write([("k", .date(.infinity))]) }
         #expect(throws: EngineError.key(.empty)) { try device.write([("a", .integer(1)), ("", .integer(1))]) }
         #expect(!device.database.hasStagedChanges)

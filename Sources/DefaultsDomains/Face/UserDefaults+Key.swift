@@ -17,7 +17,7 @@ extension UserDefaults {
     /// Other `Codable` values become dictionaries and arrays, as by `PropertyListEncoder`. If the type is an optional,
     /// setting `nil` removes the value.
     public struct Key<Value: Codable> {
-        /// The key's name: 1 to 512 UTF-16 code units, without U+0000.
+        /// The key's name: 1 to 512 UTF-16 code units, without U+0000 and noncharacters.
         public let name: String
         /// The value to return if no layer has one of the key's type.
         public let defaultValue: Value

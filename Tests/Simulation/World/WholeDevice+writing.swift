@@ -71,7 +71,10 @@ extension WholeDevice {
         guard let process else { return }
         let stamp = Stamp(
             isProvisional: false, wall: 1, counter: 0, origin: Origin(bits: 0xBAD0_0000_0000_0000 + UInt64(number)))
-        let entry = Entry(stamp: stamp, n: 1, value: number % 2 == 0 ? [0xFF] : Value.integer(number).encoded())
+        // No value; a string of U+FFFF; a value under the key "".
+        let value =
+            number % 4 == 0 ? [0xFF] : number % 2 == 0 ? [6, 3, 0xEF, 0xBF, 0xBF] : Value.integer(number).encoded()
+        let entry = Entry(stamp: stamp, n: 1, value: value)
         let key = Key(unchecked: number % 2 == 0 ? "hidden" : "")
         let state = StoreState(entries: [key: entry], vector: VersionVector([stamp.origin: 1]))
         let plan = Join.plan(store, taking: state)
