@@ -27,6 +27,12 @@ extension UbiquitousStore {
             lastError = account.lastError
         }
 
+        /// Makes the state of an account that nothing is known of, because the service can't be reached.
+        init(unavailable error: UbiquitousStoreError) {
+            (status, lastError) = (.unavailable, error)
+            (isInitialSyncDone, pendingChanges, lastDownload, lastUpload) = (false, 0, nil, nil)
+        }
+
         private static func date(_ microseconds: UInt64) -> Date? {
             microseconds == 0 ? nil : Date(timeIntervalSince1970: Double(microseconds) / 1_000_000)
         }
@@ -36,7 +42,7 @@ extension UbiquitousStore {
 extension UbiquitousStore.AccountState {
     /// What an account is doing. Later versions may add more.
     public struct Status: RawRepresentable, Sendable, Hashable {
-        /// The word for it in the D-Bus interface.
+        /// The word for it in the D-Bus interface; that of ``unavailable`` isn't there.
         public let rawValue: String
 
         /// Makes a status from its word.
@@ -59,5 +65,8 @@ extension UbiquitousStore.AccountState {
         public static let paused = Status(rawValue: "paused")
         /// Another error; see ``UbiquitousStore/AccountState/lastError``.
         public static let error = Status(rawValue: "error")
+        /// The service can't be reached, or doesn't let this app in, so nothing is known. What is set now is lost if the
+        /// app ends before the service is back. ``UbiquitousStore/AccountState/lastError`` has the reason.
+        public static let unavailable = Status(rawValue: "unavailable")
     }
 }

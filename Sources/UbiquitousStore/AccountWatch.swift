@@ -9,13 +9,19 @@ final class AccountWatch {
     private var watchers: [UUID: AsyncStream<UbiquitousStore.AccountState>.Continuation] = [:]
     private var account: AccountObject?
     private var match: Slot?
+    /// What is reported since the service was lost.
+    private var loss: UbiquitousStore.AccountState?
 
     nonisolated init() {}
 
     /// Adds a watcher, and reports the present state to it if it is known.
     func add(_ watcher: UUID, _ continuation: AsyncStream<UbiquitousStore.AccountState>.Continuation) async {
         watchers[watcher] = continuation
-        if account != nil { await tell() }
+        if let loss {
+            continuation.yield(loss)
+        } else if account != nil {
+            await tell()
+        }
     }
 
     /// Removes a watcher.
@@ -28,6 +34,7 @@ final class AccountWatch {
 
     /// Subscribes to a service that has been found, if there are watchers.
     func follow(_ connection: ServiceConnection) async {
+        loss = nil
         if watchers.isEmpty { return }
         let account = connection.account()
         do {
@@ -39,6 +46,16 @@ final class AccountWatch {
             // The service has gone again; the link calls this for the next one.
             self.account = nil
         }
+    }
+
+    /// Reports, once, that there is no service, and why.
+    func lose(_ error: any Error) {
+        (account, match) = (nil, nil)
+        guard loss == nil else { return }
+        let error = error as? UbiquitousStoreError ?? UbiquitousStoreError(.serviceUnavailable, "\(error)")
+        let state = UbiquitousStore.AccountState(unavailable: error)
+        loss = state
+        for continuation in watchers.values { continuation.yield(state) }
     }
 
     /// Whether no service is being followed.

@@ -136,6 +136,7 @@ final class StoreLink {
         match = nil
         complainOnce(error)
         store?.lose()
+        accountWatch.lose(error)
         retryLater(error)
     }
 

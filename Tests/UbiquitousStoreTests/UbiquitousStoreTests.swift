@@ -167,9 +167,23 @@ struct UbiquitousStoreTests {
             let folder = try desk.device.directory.makeDirectory("shared")
             try await desk.join(folder)
             while let state = await states.next(), state.status != .idle {}
+            desk.device.kill()
+            while let state = await states.next(), state.status != .unavailable {}
             try await desk.device.restart()
+            while let state = await states.next(), state.status != .idle {}
             try await desk.connect().account().signOut()
             while let state = await states.next(), state.status != .signedOut {}
+        }
+    }
+
+    @Test func `without a service the account's state says so, and later what it is`() async throws {
+        try await Desk.with(started: false) { desk in
+            let store = SharedStore(StorePlace(identifier: notes, bus: desk.bus.address))
+            var states = store.accountStates().makeAsyncIterator()
+            let state = try #require(await states.next())
+            #expect(state.status == .unavailable && state.lastError?.code == .serviceUnavailable)
+            try await desk.device.start()
+            #expect(await states.next()?.status == .signedOut)
         }
     }
 

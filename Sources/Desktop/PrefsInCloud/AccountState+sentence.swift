@@ -7,6 +7,7 @@ extension UbiquitousStore.AccountState {
     /// The text of the account's row.
     @MainActor var sentence: String {
         switch status {
+        case .unavailable: tr("The settings service is not running")
         case .signedOut: tr("Not signed in: the color stays on this device")
         case .initialSync where lastError != nil: tr("Parts of the account are missing")
         case .initialSync: tr("Fetching the account; its color will win")

@@ -10,6 +10,8 @@ struct Preference: Equatable {
     var color: BackgroundColor
     /// The color kept on this device, for when there is no service.
     private(set) var localColor: BackgroundColor
+    /// Whether the color was chosen while there was no service, and is still to be passed on.
+    private(set) var isPending: Bool
     private(set) var lastChange = LastChange.none
 
     /// Why the color last changed, or why it did not.
@@ -20,21 +22,25 @@ struct Preference: Equatable {
         case notKept
     }
 
-    /// Starts with the color kept on this device.
-    init(localColor: BackgroundColor) {
-        (color, self.localColor) = (localColor, localColor)
+    /// Starts with what is kept on this device.
+    init(localColor: BackgroundColor, isPending: Bool = false) {
+        (color, self.localColor, self.isPending) = (localColor, localColor, isPending)
     }
 
-    /// Takes the color of the store, which was opened, if it has one.
-    mutating func open(stored: Int?) {
-        if lastChange == .notKept { lastChange = .none }
-        take(stored)
+    /// Takes the color of the store, which was opened or has its service again, if it has one.
+    /// - Returns: whether the color that is shown is to be stored, because the user chose it before.
+    mutating func open(stored: Int?) -> Bool {
+        let isChosen = isPending && (stored == nil || stored == color.rawValue)
+        isPending = false
+        if isChosen || lastChange == .notKept { lastChange = isChosen ? .here : .none }
+        take(isChosen ? color.rawValue : stored)
+        return isChosen
     }
 
     /// Takes the color that the user chose.
-    /// - Parameter isOpen: whether there is a store to keep it.
+    /// - Parameter isOpen: whether there is a service to keep it.
     mutating func choose(_ color: BackgroundColor, isOpen: Bool) {
-        (self.color, localColor) = (color, color)
+        (self.color, localColor, isPending) = (color, color, !isOpen)
         lastChange = isOpen ? .here : .notKept
     }
 

@@ -16,6 +16,8 @@ final class PreferencesWindow {
     private var preference: Preference { didSet { if preference != oldValue { show(oldValue) } } }
     private var store: UbiquitousStore?
     private var isOpening = false
+    /// Whether the store's service is gone.
+    private var isCutOff = false
     /// Whether the row is being set, so that its signal isn't the user's choice.
     private var isShowing = false
 
@@ -26,7 +28,8 @@ final class PreferencesWindow {
         change = interface.widget("change")
         account = interface.widget("account")
         let kept = localCopy.integer("backgroundColor", in: "Preferences").flatMap(BackgroundColor.init)
-        preference = Preference(localColor: kept ?? .white)
+        let isPending = localCopy.integer("isPending", in: "Preferences") == 1
+        preference = Preference(localColor: kept ?? .white, isPending: isPending)
         let settings: Button = interface.widget("settings")
         let panel = DesktopApplication("org.example.UbiquitousStore.Settings.desktop")
         settings.isVisible = panel != nil
@@ -47,7 +50,7 @@ final class PreferencesWindow {
 
     private func choose() {
         guard !isShowing, let color = color.selection.flatMap(BackgroundColor.init) else { return }
-        preference.choose(color, isOpen: store != nil)
+        preference.choose(color, isOpen: store != nil && !isCutOff)
         store?[.backgroundColor] = color.rawValue
         open()
     }
@@ -63,12 +66,10 @@ final class PreferencesWindow {
                 // The sequences first: what arrives meanwhile waits in them, so that nothing is missed.
                 let (changes, states) = (store.changes, store.account)
                 try await store.synchronize()
-                let isChosen = preference.lastChange == .notKept && self.store == nil
                 self.store = store
-                if isChosen, store[.backgroundColor] == nil { store[.backgroundColor] = preference.color.rawValue }
-                preference.open(stored: stored)
+                takeStored()
                 MainThread.task { [weak self] in for await change in changes { self?.note(change) } }
-                MainThread.task { [weak self] in for await state in states { self?.account.subtitle = state.sentence } }
+                MainThread.task { [weak self] in for await state in states { self?.note(state) } }
             } catch {
                 logWarning("The store could not be opened: \(error)")
                 account.subtitle = tr("The settings service is not running")
@@ -76,6 +77,17 @@ final class PreferencesWindow {
             }
             isOpening = false
         }
+    }
+
+    private func takeStored() {
+        if preference.open(stored: stored) { store?[.backgroundColor] = preference.color.rawValue }
+    }
+
+    private func note(_ state: UbiquitousStore.AccountState) {
+        account.subtitle = state.sentence
+        let wasCutOff = isCutOff
+        isCutOff = state.status == .unavailable
+        if wasCutOff && !isCutOff { takeStored() }
     }
 
     private func note(_ change: UbiquitousStore.Change) {
@@ -99,8 +111,10 @@ final class PreferencesWindow {
         color.selection = preference.color.rawValue
         isShowing = false
         change.subtitle = preference.lastChange.sentence
-        guard let former, former.localColor != preference.localColor else { return }
+        guard let former else { return }
+        if (former.localColor, former.isPending) == (preference.localColor, preference.isPending) { return }
         do throws(KeyFile.Failure) {
+            try localCopy.set(preference.isPending ? 1 : 0, for: "isPending", in: "Preferences")
             try localCopy.set(preference.localColor.rawValue, for: "backgroundColor", in: "Preferences")
         } catch { logWarning("The local copy could not be written: \(error)") }
     }

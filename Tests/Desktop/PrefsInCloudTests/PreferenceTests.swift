@@ -9,7 +9,7 @@ import UbiquitousStore
 struct PreferenceTests {
     private func opened(_ stored: Int?, local: BackgroundColor = .white) -> Preference {
         var preference = Preference(localColor: local)
-        preference.open(stored: stored)
+        _ = preference.open(stored: stored)
         return preference
     }
 
@@ -64,5 +64,20 @@ struct PreferenceTests {
         #expect(preference.color == .yellow)
         #expect(preference.localColor == .yellow)
         #expect(preference.lastChange == .notKept)
+    }
+
+    @Test func `a choice without a service is passed on to a store that has no color, also by the next program`() {
+        var preference = Preference(localColor: .white)
+        preference.choose(.yellow, isOpen: false)
+        var next = Preference(localColor: preference.localColor, isPending: preference.isPending)
+        #expect(preference.open(stored: nil) && preference.lastChange == .here && preference.color == .yellow)
+        #expect(next.open(stored: nil) && next.lastChange == .here && next.color == .yellow)
+        #expect(!preference.isPending && !next.open(stored: nil))
+    }
+
+    @Test func `a choice without a service does not replace a color that the store has`() {
+        var preference = Preference(localColor: .white)
+        preference.choose(.yellow, isOpen: false)
+        #expect(!preference.open(stored: 1) && preference.color == .red && preference.lastChange == .none)
     }
 }

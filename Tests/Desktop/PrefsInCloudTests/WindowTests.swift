@@ -116,6 +116,21 @@ struct WindowTests {
         try await desk.turns("#F66151")
     }
 
+    @Test func `a service that goes away is missed at once, and gets the choice when it is back`() async throws {
+        let desk = try await Desk("laptop")
+        try await desk.device.start()
+        try await desk.open()
+        try await desk.shows("Not signed in")
+        desk.device.kill()
+        try await desk.shows("The settings service is not running")
+        try await desk.screen.press(.space, .down, .enter)
+        try await desk.shows("Not kept: the settings service is not running")
+        try await desk.turns("#F66151")
+        try await desk.device.restart()
+        try await desk.shows("Changed here")
+        try await eventually("it is stored") { try await desk.store.value("backgroundColor") == .integer(1) }
+    }
+
     @Test(arguments: Style.allCases)
     func `without a service the window says so, keeps the choice on this device, and passes it on later`(
         style: Style
