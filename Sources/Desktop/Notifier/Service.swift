@@ -66,6 +66,9 @@ final class Service {
         /// The D-Bus name of the last error; empty if there is none.
         let errorName: String
         let account: String
+
+        /// Whether the first download waits for parts of the account that are missing.
+        var lacksParts: Bool { state == "initial-sync" && !errorName.isEmpty }
     }
 
     /// Returns the stores that have reached a limit.

@@ -8,13 +8,20 @@ enum Trouble: Hashable, Sendable {
     case remoteGone(account: String)
     /// The account is encrypted, and its key is not on this device.
     case keyMissing(account: String)
+    /// The first download can't end, and this device uploads nothing, because parts of the account are missing.
+    case partsMissing(account: String)
     /// A store has reached a limit, so its app can't add settings.
     case storeFull(String)
 
+    /// How long parts may be missing before that is a problem: a folder's sync tool may still bring them.
+    static let patience = Duration.seconds(3600)
+
     /// Returns the problems of an account.
     ///
-    /// - Parameter fullStores: the stores that have reached a limit.
-    static func of(_ look: Service.Look, fullStores: [String]) -> Set<Trouble> {
+    /// - Parameters:
+    ///   - fullStores: the stores that have reached a limit.
+    ///   - lacked: how long parts have been missing; `nil` if none are.
+    static func of(_ look: Service.Look, fullStores: [String], lacked: Duration? = nil) -> Set<Trouble> {
         var troubles = Set(fullStores.map(Trouble.storeFull))
         if look.state == "auth-failed" { troubles.insert(.passwordRefused(account: look.account)) }
         if look.state == "paused", look.errorName.hasSuffix(".RemoteReset") {
@@ -23,6 +30,7 @@ enum Trouble: Hashable, Sendable {
         if look.state == "paused", look.errorName.hasSuffix(".KeyNeeded") {
             troubles.insert(.keyMissing(account: look.account))
         }
+        if let lacked, lacked >= patience { troubles.insert(.partsMissing(account: look.account)) }
         return troubles
     }
 
@@ -32,6 +40,7 @@ enum Trouble: Hashable, Sendable {
         case .passwordRefused(let account): "password-refused \(account)"
         case .remoteGone(let account): "remote-gone \(account)"
         case .keyMissing(let account): "key-missing \(account)"
+        case .partsMissing(let account): "parts-missing \(account)"
         case .storeFull(let store): "store-full \(store)"
         }
     }
@@ -39,7 +48,7 @@ enum Trouble: Hashable, Sendable {
     /// The panel's page on which the user can solve the problem.
     var page: String {
         switch self {
-        case .passwordRefused, .remoteGone, .keyMissing: "account"
+        case .passwordRefused, .remoteGone, .keyMissing, .partsMissing: "account"
         case .storeFull: "apps"
         }
     }
@@ -50,6 +59,7 @@ enum Trouble: Hashable, Sendable {
         case .passwordRefused: tr("Settings Sync: Password Refused")
         case .remoteGone: tr("Settings Sync: The Account Is Gone")
         case .keyMissing: tr("Settings Sync: The Recovery Words Are Missing")
+        case .partsMissing: tr("Settings Sync: Parts of the Account Are Missing")
         case .storeFull: tr("Settings Sync: An App's Store Is Full")
         }
     }
@@ -60,6 +70,8 @@ enum Trouble: Hashable, Sendable {
         case .passwordRefused: tr("Enter the present password to go on syncing.")
         case .remoteGone: tr("Sync rests until you say which side is right. Nothing was deleted on this device.")
         case .keyMissing: tr("Enter the words of the encrypted account to go on syncing.")
+        case .partsMissing:
+            tr("If nobody has them any more, go on without them. Until then, this device uploads nothing.")
         case .storeFull(let store):
             tr(
                 "%1 can't add settings until you remove some in the app.",

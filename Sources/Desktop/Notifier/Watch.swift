@@ -12,6 +12,8 @@ final class Watch {
     private let file: NotifiedFile
     private var shown: [Trouble: UInt32] = [:]
     private var again: EventSource?
+    /// Since when parts of the account have been missing, in microseconds of CLOCK_MONOTONIC.
+    private var lacksSince: UInt64?
     private var hasLooked = false
     private var isLooking = false
     private var isOutdated = false
@@ -47,7 +49,9 @@ final class Watch {
             let look = try await service.look()
             if look.state == "signed-out" { return await end() }
             hasLooked = true
-            await show(Trouble.of(look, fullStores: try await service.fullStores()))
+            let lacked = lacked(look)
+            await show(Trouble.of(look, fullStores: try await service.fullStores(), lacked: lacked))
+            if let lacked, lacked < Trouble.patience { again = lookAgain(after: Trouble.patience - lacked) }
         } catch let error as BusError where error.name == BusError.limitsExceeded("").name {
             // The service is overloaded, and sends no signal when it isn't any more.
             again = lookAgain(after: .seconds(2))
@@ -57,6 +61,17 @@ final class Watch {
             log("There is no account to watch: \(error)")
             await end()
         }
+    }
+
+    /// Returns how long parts of the account have been missing; `nil` if none are.
+    private func lacked(_ look: Service.Look) -> Duration? {
+        if look.lacksParts {
+            lacksSince = lacksSince ?? EventLoop.now
+        } else if look.state != "syncing" {
+            // An attempt that is under way doesn't begin the time anew.
+            lacksSince = nil
+        }
+        return lacksSince.map { .microseconds(EventLoop.now - $0) }
     }
 
     // MARK: Notifications

@@ -25,6 +25,14 @@ struct TroubleTests {
         #expect(refused.union(gone).union(locked).allSatisfy { $0.page == "account" })
     }
 
+    @Test func `parts that are missing are a trouble after an hour, on the account's page`() {
+        let waiting = look("initial-sync", "BackendUnavailable")
+        #expect(waiting.lacksParts && !look("initial-sync").lacksParts && !look("idle", "Corrupt").lacksParts)
+        #expect(Trouble.of(waiting, fullStores: [], lacked: .seconds(3599)) == [])
+        let missing = Trouble.of(waiting, fullStores: [], lacked: .seconds(3600))
+        #expect(missing == [.partsMissing(account: "a")] && missing.allSatisfy { $0.page == "account" })
+    }
+
     @Test func `each full store is a trouble of its own, on the apps page`() {
         let full = Trouble.of(look("idle"), fullStores: ["org.a", "org.b"])
         #expect(full == [.storeFull("org.a"), .storeFull("org.b")])
