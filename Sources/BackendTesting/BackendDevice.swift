@@ -166,6 +166,8 @@ extension BackendDevice: BackendUser {
 
     package func isCurrent(_ backend: any RemoteBackend) -> Bool { true }
 
+    package func hasForgotten(_ origins: Set<Origin>) -> Bool { false }
+
     package func leave(_ shared: Set<Origin>) -> Bool {
         let left = shared.intersection(formerOrigins + [origin])
         if left.isEmpty { return false }

@@ -118,11 +118,14 @@ public struct PullResult: Equatable, Sendable {
     public let cursor: [UInt8]
     /// Whether the pull read everything that the remote has, joined or not.
     public let isComplete: Bool
+    /// The origins of devices whose publications are in the remote only in part, if it is these that the pull lacks.
+    public let lackingOrigins: Set<Origin>
 
     /// Makes a result from its parts.
-    public init(cursor: [UInt8], isComplete: Bool) {
+    public init(cursor: [UInt8], isComplete: Bool, lackingOrigins: Set<Origin> = []) {
         self.cursor = cursor
         self.isComplete = isComplete
+        self.lackingOrigins = lackingOrigins
     }
 }
 

@@ -189,6 +189,10 @@ extension AccountReplica: BackendUser {
         }
     }
 
+    package func hasForgotten(_ origins: Set<Origin>) throws -> Bool {
+        try devices.forgottenOrigins().isSuperset(of: origins)
+    }
+
     package func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws {
         // A pull that left something out can't tell a store that arrives later what was removed.
         let isComplete = isRead && tooLarge.isEmpty

@@ -110,7 +110,7 @@ extension AccountSync {
             refusal = nil
             try database.noteSuccessor(nil)
             setState(restingState, error: replica.cycle.problem)
-            if database.account.isDownloaded, replica.cycle.isPullComplete { return .success(()) }
+            if database.account.isDownloaded, !replica.cycle.isAwaitingParts { return .success(()) }
             return .failure(
                 replica.cycle.problem ?? RemoteError(.unavailable, "Not all of the account has arrived yet."))
         } catch {

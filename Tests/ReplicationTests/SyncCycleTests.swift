@@ -200,6 +200,22 @@ struct SyncCycleTests {
         #expect(!cycle.collectsGarbage)
     }
 
+    @Test mutating func `parts of devices that were removed from the list are not waited for`() {
+        facts.isDownloaded = true
+        begin()
+        expect(.endPull(joined: []), after: pulled())
+        expect(
+            .keep(isRead: false, tooLarge: []), after: .ended(isComplete: false, lacksOnlyForgotten: true))
+        expect(.rest)
+        #expect(!cycle.isPullComplete && !cycle.isAwaitingParts && cycle.problem == nil)
+        begin()
+        expect(.read("a"), after: pulled(.asPublished, ["a"]))
+        expect(.endPull(joined: []), after: .joined(.notWhole))
+        expect(
+            .keep(isRead: false, tooLarge: []), after: .ended(isComplete: false, lacksOnlyForgotten: true))
+        #expect(cycle.isAwaitingParts && cycle.problem?.code == .unavailable)
+    }
+
     @Test mutating func `a cycle that fails is tried again, and uploads what it was to upload`() {
         begin(uploading: true)
         cycle.fail(RemoteError(.unavailable, "It is not there."), facts.now, jitter: 125_000)

@@ -347,6 +347,25 @@ struct AccountSyncTests {
         #expect(device.sync.devices.identifier(of: origin) == "B", "what it wrote is still there")
     }
 
+    @Test func `parts that only a device lacks are an error until it is removed from the list`() async throws {
+        let backend = ScriptedBackend()
+        let origin = Origin(bits: 98)
+        await backend.change {
+            $0.changes = ["@devices": listed(["B": 5])]
+            $0.devices = [origin: RemoteDevice(identifier: "B", name: "B")]
+        }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try await device.syncNow()
+        await backend.change { ($0.isComplete, $0.lackingOrigins) = (false, [origin]) }
+        await #expect(throws: RemoteError.self) { try await device.syncNow() }
+        #expect(device.sync.lastError?.code == .unavailable && device.sync.state == .idle)
+        #expect(try device.sync.forget(device: "B"))
+        try await device.syncNow()
+        #expect(device.sync.lastError == nil && !device.sync.hasReadAll)
+        await backend.change { $0.lackingOrigins = [origin, Origin(bits: 97)] }
+        await #expect(throws: RemoteError.self) { try await device.syncNow() }
+    }
+
     @Test func `where there are more devices than a store has keys the one that was away for longest is not listed`()
         async throws
     {

@@ -25,6 +25,7 @@ actor ScriptedBackend: RemoteBackend {
         /// What a pull without a cursor finds, if that is more than ``changes``.
         var all: [String: RemoteChange]?
         var isComplete = true
+        var lackingOrigins: Set<Origin> = []
         var cursor: [UInt8] = [1]
         /// The problems that a pull reports from its beginning.
         var problems: [String] = []
@@ -124,7 +125,8 @@ actor ScriptedBackend: RemoteBackend {
         }
 
         func finish(joined stores: Set<String>) async -> PullResult {
-            PullResult(cursor: script.cursor, isComplete: script.isComplete)
+            PullResult(
+                cursor: script.cursor, isComplete: script.isComplete, lackingOrigins: script.lackingOrigins)
         }
     }
 

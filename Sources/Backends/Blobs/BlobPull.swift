@@ -111,6 +111,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         let cursor = await backend.didJoin(
             JoinedNews(result, corrupt: news.corrupt), gaps: result.headsWithGaps, former: formerOwn,
             foundDamage: foundDamage)
-        return PullResult(cursor: cursor.encoded(), isComplete: result.isComplete)
+        return PullResult(
+            cursor: cursor.encoded(), isComplete: result.isComplete, lackingOrigins: result.lackingOrigins)
     }
 }

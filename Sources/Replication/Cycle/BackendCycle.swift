@@ -13,6 +13,8 @@ package protocol BackendUser: SyncDevice {
     func isCurrent(_ backend: any RemoteBackend) -> Bool
     /// Records the account and its devices, as a pull has found them.
     func note(_ pull: any RemotePull) throws
+    /// Whether the user has removed the devices that wrote under these origins from the account's list.
+    func hasForgotten(_ origins: Set<Origin>) throws -> Bool
     /// Stores the cursor at which a pull ended.
     func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws
     /// Counts a publication that is about to begin, and returns it.
@@ -65,7 +67,7 @@ private struct BackendCycle<Device: BackendUser> {
         case .pull: return try await beginPull()
         case .leaveOrigin: _ = try device.leave([device.origin])
         case .read(let store): return try await read(store)
-        case .endPull(let joined): return await endPull(joined)
+        case .endPull(let joined): return try await endPull(joined)
         case .keep(let isRead, let tooLarge): try device.keep(result, isRead: isRead, tooLarge: tooLarge)
         case .beginPush: return try await beginPush()
         case .synchronize:
@@ -101,13 +103,16 @@ private struct BackendCycle<Device: BackendUser> {
         return epoch == device.downloadEpoch ? .joined(try device.join(change, to: store)) : .interrupted
     }
 
-    private mutating func endPull(_ joined: Set<String>) async -> SyncCycle.Event {
+    private mutating func endPull(_ joined: Set<String>) async throws -> SyncCycle.Event {
         if let sentence = pull?.problems.first { device.cycle.noteUnread(RemoteError(.damaged, sentence)) }
         guard let result = await pull?.finish(joined: joined), epoch == device.downloadEpoch else {
             return .interrupted
         }
         self.result = result
-        return .ended(isComplete: result.isComplete)
+        let lacking = result.lackingOrigins
+        return .ended(
+            isComplete: result.isComplete,
+            lacksOnlyForgotten: try !lacking.isEmpty && device.hasForgotten(lacking))
     }
 
     private mutating func beginPush() async throws -> SyncCycle.Event {

@@ -57,7 +57,9 @@ package struct SyncCycle: Sendable {
         /// A store was read.
         case joined(Joining)
         /// The pull has ended.
-        case ended(isComplete: Bool)
+        /// - Parameter lacksOnlyForgotten: whether all that it lacks is from devices that the user has removed from the
+        ///   account's list. Nobody waits for that any more.
+        case ended(isComplete: Bool, lacksOnlyForgotten: Bool = false)
         /// The push has begun, and needs the states of these stores.
         case began(stores: [String])
         /// The action no longer counts, because a store was forgotten or the device has taken another origin.
@@ -124,6 +126,8 @@ package struct SyncCycle: Sendable {
     package private(set) var hasUnread = false
     /// Whether the last pull read everything.
     package private(set) var isPullComplete = false
+    /// Whether the last pull lacked something that may still arrive.
+    package private(set) var isAwaitingParts = false
     /// Whether the last pull found this device's last publication.
     package private(set) var foundPublication = false
     /// Whether the cycle left something undone, which the next one does.
@@ -158,7 +162,8 @@ package struct SyncCycle: Sendable {
     /// - Returns: whether the cycle is to upload pending changes.
     package mutating func begin(_ now: UInt64) -> Bool {
         uploads = schedule?.begin(now) ?? false
-        (isRunning, isInterrupted, isPullComplete, problem, hasUnread) = (true, false, false, nil, false)
+        (isRunning, isInterrupted, problem, hasUnread) = (true, false, nil, false)
+        (isPullComplete, isAwaitingParts) = (false, true)
         (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
         (stores, joined, tooLarge) = ([], [], [])
         action = .pull
@@ -194,7 +199,7 @@ package struct SyncCycle: Sendable {
             (self.stores, self.beginsAnew) = (stores[...], beginsAnew)
             return note(own)
         case (.pull, .unchanged):
-            isPullComplete = true
+            (isPullComplete, isAwaitingParts) = (true, false)
             return publish(facts())
         case (.leaveOrigin, _): return read()
         case (.read(let store), .joined(let joining)):
@@ -203,7 +208,8 @@ package struct SyncCycle: Sendable {
         case (.read, _):
             (stores, isInterrupted) = ([], true)
             return .endPull(joined: joined)
-        case (.endPull, .ended(let isComplete)) where !isInterrupted:
+        case (.endPull, .ended(let isComplete, let lacksOnlyForgotten)) where !isInterrupted:
+            isAwaitingParts = isWaiting || !isComplete && !lacksOnlyForgotten
             return keep(isRead: isComplete && !isWaiting) ?? publish(facts())
         case (.endPull, _):
             // A store that came into use meanwhile may have been skipped in part.
@@ -251,14 +257,14 @@ package struct SyncCycle: Sendable {
 
     private mutating func keep(isRead: Bool) -> Action? {
         isPullComplete = isRead
-        let waits = !isRead && beginsAnew && !acceptsGaps
+        let waits = isAwaitingParts && beginsAnew && !acceptsGaps
         acceptsGaps = false
-        if !isRead {
+        if isAwaitingParts {
             let sentence = "Parts of the account have not arrived in the remote yet."
             let advice =
                 waits
                 ? " If they never will, \"ubiquitousctl account resolve local\" continues without them."
-                : " If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait after a week."
+                : " If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait."
             noteProblem(RemoteError(.unavailable, sentence + advice))
         }
         if waits { return nil }

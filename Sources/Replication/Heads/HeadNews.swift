@@ -162,8 +162,10 @@ package struct HeadNews: Sendable {
         package var passedOver: [String: Set<Bits128>] = [:]
         /// The digests of the states that could not be read.
         package var unread: Set<Bits128> = []
+        /// The writers of heads with a state that is needed and was not read.
+        package var lackingOrigins: Set<Origin> = []
         /// Whether every state that is needed was read, joined or not.
-        package var isComplete = true
+        package var isComplete: Bool { lackingOrigins.isEmpty }
     }
 
     /// Decides what is joined.
@@ -189,7 +191,7 @@ package struct HeadNews: Sendable {
                 }
             }
             if isJoined { result.heads.insert(head.digest) }
-            if !isRead && !head.isCopy { result.isComplete = false }
+            if !isRead && !head.isCopy { result.lackingOrigins.insert(head.origin) }
         }
         return result
     }

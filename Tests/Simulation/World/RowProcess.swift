@@ -80,6 +80,8 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
     var cursor: [UInt8]? { device.disk.current.isDownloaded ? device.disk.current.cursor : nil }
     var publicationCount: UInt64 { device.disk.publications }
 
+    func hasForgotten(_ origins: Set<Origin>) -> Bool { false }
+
     func isCurrent(_ backend: any RemoteBackend) -> Bool { client.isAlive }
 
     func note(_ pull: any RemotePull) throws {

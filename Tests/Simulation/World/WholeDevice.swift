@@ -68,7 +68,11 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         return process.sync.state == .idle && !process.sync.hasPendingChanges
     }
 
-    var lacksParts: Bool { isSettled && process?.sync.lastError?.code == .unavailable }
+    var lacksParts: Bool {
+        guard isSettled, let sync = process?.sync else { return false }
+        // What devices lack that were removed from the list is no error.
+        return sync.lastError?.code == .unavailable || sync.hasJoinedReadable && !sync.hasReadAll
+    }
 
     // MARK: The process
 
