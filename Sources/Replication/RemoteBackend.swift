@@ -220,6 +220,11 @@ public struct RemoteDevice: Hashable, Sendable {
         self.identifier = identifier.cleaned(atMost: 255, ending: "")
         self.name = name.cleaned(atMost: 255, ending: "")
     }
+
+    /// Whether a user may give a device this name: 1 to 255 bytes, all of which can be shown.
+    package static func isName(_ name: String) -> Bool {
+        !name.isEmpty && name.cleaned(atMost: 255, ending: "") == name
+    }
 }
 
 /// An account in a remote.

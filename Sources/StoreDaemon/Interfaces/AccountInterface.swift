@@ -43,8 +43,8 @@ extension UserAccount {
     }
 
     private static func check(deviceName name: String) throws(BusError) {
-        guard (1...255).contains(name.utf8.count) else {
-            throw .invalidArguments("A device's name has 1 to 255 bytes.")
+        guard RemoteDevice.isName(name) else {
+            throw .invalidArguments("A device's name has 1 to 255 bytes, and no control characters.")
         }
     }
 

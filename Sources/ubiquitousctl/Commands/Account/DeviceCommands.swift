@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Glibc
+internal import PlainText
 internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
@@ -47,8 +48,9 @@ struct RenameCommand: ServiceCommand {
     var name: String
 
     func validate() throws {
-        guard (1...255).contains(name.utf8.count), !name.allSatisfy(\.isWhitespace) else {
-            throw ValidationError(localized("A name has 1 to 255 bytes, and not spaces alone."))
+        guard !name.allSatisfy(\.isWhitespace), name.cleaned(atMost: 255, ending: "") == name else {
+            throw ValidationError(
+                localized("A name has 1 to 255 bytes, no control characters, and not spaces alone."))
         }
     }
 
