@@ -29,6 +29,12 @@ struct DefaultsCommandTests {
             #expect(try await ctl("-currentHost", "read", editor, "size").output == "15")
             let explained = try await ctl("explain", editor, "size").output
             #expect(explained == "\(editor), this host: 15\n\(editor): 14")
+            let layers = try await ctl("--json", "explain", editor, "size").output
+            #expect(
+                layers == #"[{"layer":"\#(editor), this host","value":15},{"layer":"\#(editor)","value":14}]"#)
+            #expect(try await ctl("--json", "read-type", editor, "size").output == #""integer""#)
+            #expect(try await ctl("--json", "find", "siz").output == #"{"\#(editor)":{"size":14}}"#)
+            expect(try await ctl("--json", "find", "nothing"), 1, "containing 'nothing'")
             expect(try await ctl("read", editor, "none"), 1, "does not exist")
             expect(try await ctl("read", "none"), 1, "Domain none does not exist")
             expect(try await ctl("write", "..", "a", "b"), 2, "is no domain")

@@ -29,7 +29,7 @@ struct DefaultsCall {
     func run() async throws {
         switch words.verb {
         case .read: try await read()
-        case .readType: Output.print(try await "Type is \(value().defaultsTypeName)")
+        case .readType: try await readType()
         case .write: try await write()
         case .rename: try await rename()
         case .delete: try await delete()
@@ -96,6 +96,12 @@ struct DefaultsCall {
         print(.dictionary(values))
     }
 
+    private func readType() async throws {
+        let name = try await value().defaultsTypeName
+        if form == .json { return Output.print(json: .string(Text(name))) }
+        Output.print("Type is \(name)")
+    }
+
     private func readEverything() async throws {
         var everything: [Text: Value] = [:]
         for name in try await connection.domains(ofUser: uid) {
@@ -114,17 +120,19 @@ struct DefaultsCall {
 
     private func find() async throws {
         guard let word = words.rest.first else { throw DefaultsWords.usage("The word is missing") }
-        var found = false
+        var found: [Text: Value] = [:]
         for name in try await connection.domains(ofUser: uid) {
             let values = try await connection.snapshot(place(Text(name))).values
             let fits = values.filter { key, value in
                 name.contains(word) || key.string.contains(word) || OldStyleText.text(value).contains(word)
             }
             if fits.isEmpty { continue }
-            found = true
+            found[Text(name)] = .dictionary(fits)
+            if form == .json { continue }
             Output.print("Found \(fits.count) keys in domain '\(name)': \(OldStyleText.text(.dictionary(fits)))")
         }
-        if !found { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
+        if form == .json, !found.isEmpty { Output.print(json: .dictionary(found)) }
+        if found.isEmpty { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
     /// Prints the key's value in each layer of the service. Arguments and registered values are known only to programs.
@@ -133,7 +141,7 @@ struct DefaultsCall {
         let global = DefaultsWords.globalDomain
         let managed = try await connection.managed(place(domain, isHost: false))
         let everybodys = try await connection.managed(place(global, isHost: false))
-        var lines: [(String, Value?, String?)] = [
+        var lines: [(layer: String, value: Value?, file: String?)] = [
             ("forced in \(domain)", managed.forced[key], managed.sources[key]),
             ("forced in \(global)", everybodys.forced[key], everybodys.sources[key]),
         ]
@@ -146,13 +154,21 @@ struct DefaultsCall {
         }
         lines.append(("recommended in \(domain)", managed.recommended[key], managed.sources[key]))
         lines.append(("recommended in \(global)", everybodys.recommended[key], everybodys.sources[key]))
-        let said = lines.compactMap { layer, value, file in
-            value.map { "\(layer): \(ValueText.word($0))" + (file.map { " (\($0))" } ?? "") }
-        }
+        lines.removeAll { $0.value == nil }
         if isLocked { Output.remark("The key is locked by an administrator") }
         try remarkOnRoaming([key])
-        if said.isEmpty { throw absent(domain, key) }
-        for line in said { Output.print(line) }
+        if lines.isEmpty { throw absent(domain, key) }
+        if form == .json {
+            let layers = lines.map { layer, value, file in
+                var entry: [Text: Value] = ["layer": .string(Text(layer)), "value": value ?? .boolean(false)]
+                entry["file"] = file.map { .string(Text($0)) }
+                return Value.dictionary(entry)
+            }
+            return Output.print(json: .array(layers))
+        }
+        for case (let layer, let value?, let file) in lines {
+            Output.print("\(layer): \(ValueText.word(value))" + (file.map { " (\($0))" } ?? ""))
+        }
     }
 
     private func history() async throws {
