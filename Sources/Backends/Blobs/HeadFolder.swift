@@ -194,7 +194,7 @@ final class HeadFolder<Storage: BlobStorage> {
         _ problems: inout [String]
     ) async throws(RemoteError) -> FoundHead? {
         func noteUnreadable(_ sentence: String) {
-            problems.append(sentence)
+            problems.append(sentence + " If no device writes it again, it is removed after a month.")
             unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
         }
         let written: WrittenHead
