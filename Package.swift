@@ -228,7 +228,9 @@ let package = Package(
             path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
         .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
-        .testTarget(name: "ManagedDefaultsTests", dependencies: ["ManagedDefaults", "AppManifest", "PropertyList"]),
+        .testTarget(
+            name: "ManagedDefaultsTests",
+            dependencies: ["ManagedDefaults", "AppManifest", "PropertyList", "PropertyListFiles"]),
         .testTarget(
             name: "DefaultsDomainsTests",
             dependencies: [

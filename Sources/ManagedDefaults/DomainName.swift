@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PropertyList
+
 /// The rules for names of defaults domains.
 package enum DomainName {
     /// Returns why a string can't name a domain; `nil` if it can.
@@ -14,6 +16,7 @@ package enum DomainName {
         if name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
             return "a domain's name has a control character; leave it out"
         }
+        if Text(name).containsNoncharacter { return "a domain's name has a noncharacter; leave it out" }
         return nil
     }
 }

@@ -153,6 +153,9 @@ package struct ManagedFile: Equatable, Sendable {
         guard case .array(let values) = value else { throw problem }
         return try values.map { value throws(Manifest.Refusal) in
             guard case .string(let text) = value else { throw problem }
+            if text.containsNUL || text.containsNoncharacter {
+                throw refusal(place, "a string has a character that no message can carry")
+            }
             return text
         }
     }

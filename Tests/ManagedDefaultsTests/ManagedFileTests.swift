@@ -3,6 +3,7 @@
 import AppManifest
 import ManagedDefaults
 import PropertyList
+import PropertyListFiles
 import Testing
 
 struct ManagedFileTests {
@@ -20,6 +21,23 @@ struct ManagedFileTests {
     }
 
     private let notes: Text = "org.example.Notes"
+
+    @Test func `what no message can carry is refused, wherever it stands`() throws {
+        // Swift has no literal for it.
+        let noncharacter = String(try #require(Unicode.Scalar(0xFFFF as UInt32)))
+        let binary = { (root: [Text: Value]) throws in
+            try ManagedFile(propertyList: FileFormat.binary.write(.dictionary(root)))
+        }
+        let word = Text("a" + noncharacter)
+        for root: [Text: Value] in [
+            ["Forced": .dictionary([word: .dictionary(["k": .boolean(true)])])],
+            ["Forced": .dictionary([notes: .dictionary([word: .boolean(true)])])],
+            ["Forced": .dictionary([notes: .dictionary(["k": .string(word)])])],
+            ["Locked": .dictionary([notes: .array([.string(word)])])],
+        ] {
+            #expect(throws: Manifest.Refusal.self) { try binary(root) }
+        }
+    }
 
     @Test func `that none roam is another word than none, and changes whatever the manifest names`() {
         var (managed, other) = (ManagedDomain(), ManagedDomain())
