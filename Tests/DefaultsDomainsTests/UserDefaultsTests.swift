@@ -277,6 +277,35 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `a key whose type is an optional has what was set, and nil removes it`() async throws {
+        struct Point: Codable, Equatable { var x = 1 }
+        enum Side: String, Codable { case left }
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            func check<Value: Codable & Equatable>(_ value: Value) {
+                let key = UserDefaults.Key<Value?>("\(Value.self)", default: nil)
+                #expect(defaults[key] == nil)
+                defaults[key] = value
+                #expect(defaults[key] == value)
+                defaults[key] = nil
+                #expect(defaults[key] == nil && defaults.object(forKey: key.name) == nil)
+            }
+            check(true)
+            check(1)
+            check(1 as Int64)
+            check(1 as UInt8)
+            check(1.5)
+            check("text")
+            check(Data([1]))
+            check(Date(timeIntervalSinceReferenceDate: 1))
+            check(try #require(URL(string: "https://example.org/a")))
+            check(["a"])
+            check(["a": 1])
+            check(Point())
+            check(Side.left)
+        }
+    }
+
     @Test func `key-value coding reads and writes settings`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()

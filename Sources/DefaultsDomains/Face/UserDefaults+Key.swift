@@ -108,7 +108,9 @@ extension UserDefaults.Key {
             case is URL.Type, is URL?.Type: value.defaultsURL
             default: nil
             }
-        return coerced as? Value ?? (try? UbiquitousStore.Key<Value>(name).decode(value))
+        // Unwrapped first: `nil as? Int?` succeeds.
+        if let coerced, let result = coerced as? Value { return result }
+        return try? UbiquitousStore.Key<Value>(name).decode(value)
     }
 }
 
