@@ -12,14 +12,20 @@ extension Message {
     /// (``BusConnection/admitLargeAnswer``).
     public static let largeAnswer = 1 << 20
 
-    /// Returns about how many bytes the arguments of an incoming message have; `nil` if they have more than `limit`.
+    /// Returns about how many bytes the arguments of an incoming message have; `nil` if they have more than `limit`, or
+    /// can't be read.
     ///
     /// It takes no longer than for `limit` bytes, and leaves the message at its beginning.
-    public func argumentSize(atMost limit: Int) -> Int? {
+    public func argumentSize(atMost limit: Int) -> Int? { try? readableArgumentSize(atMost: limit) }
+
+    /// Does the same as ``argumentSize(atMost:)``.
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if the arguments can't be read.
+    public func readableArgumentSize(atMost limit: Int) throws(BusError) -> Int? {
         var size = 0
         defer { try? rewind() }
-        guard (try? measure(&size, limit)) != nil, size <= limit else { return nil }
-        return size
+        try measure(&size, limit)
+        return size <= limit ? size : nil
     }
 
     /// Counts what is left of the container entered last, and stops beyond the limit.

@@ -188,8 +188,11 @@ struct CallKind {
     @BusActor
     func refusal(of message: Message) -> BusError? {
         guard message.pathLength <= Self.longestPath else { return .unknownObject }
-        guard arguments < .max, message.argumentSize(atMost: arguments) == nil else { return nil }
-        return .limitsExceeded("The arguments of this call may have \(arguments) bytes.")
+        if arguments == .max { return nil }
+        do {
+            if try message.readableArgumentSize(atMost: arguments) != nil { return nil }
+            return .limitsExceeded("The arguments of this call may have \(arguments) bytes.")
+        } catch { return error }
     }
 
     private static let smallAnswers: Set<String> = [
