@@ -5,6 +5,9 @@ public enum DataNames {
     /// The name of an empty file that marks data that a restore has set aside: what was restored, or what it replaced.
     public static let copyMark = "copy"
 
+    /// The name of the file in a backup that names the data that could not be copied, and why.
+    public static let notCopied = "not-copied"
+
     /// Returns the name for data that is set aside: `u1000.ada.1763800000`, with the seconds since 1970 at the end.
     ///
     /// It is later than all of the user's names, even if the clock is behind: the oldest copies are removed first.
@@ -16,7 +19,12 @@ public enum DataNames {
         uid: UInt32, user: String, seconds: UInt64, besides names: some Sequence<String>
     ) -> String {
         let prefix = "u\(uid).\(user)."
-        let times = names.compactMap { $0.hasPrefix(prefix) ? UInt32($0.dropFirst(prefix.count)) : nil }
-        return "\(prefix)\(max(seconds, times.max().map { UInt64($0) + 1 } ?? 0))"
+        let times = names.compactMap { $0.hasPrefix(prefix) ? self.seconds($0.dropFirst(prefix.count)) : nil }
+        return "\(prefix)\(max(seconds, times.max().map { $0 + 1 } ?? 0))"
+    }
+
+    /// Reads the seconds at the end of a name; `nil` if they are no number below 2^40, which no clock shows.
+    public static func seconds(_ text: some StringProtocol) -> UInt64? {
+        UInt64(text).flatMap { $0 < 1 << 40 ? $0 : nil }
     }
 }

@@ -31,8 +31,8 @@ struct UserData {
         guard let uid = UInt32(parts[0].dropFirst()), "u\(uid)" == parts[0], parts.count != 2 else { return nil }
         (self.name, self.uid, path) = (name, uid, "\(stateDirectory)/\(name)")
         owner = UserDirectory.recordedName(in: path)
-        let seconds = parts.count == 1 ? nil : UInt32(parts[parts.count - 1])
-        time = UInt64(seconds ?? 0) * 1_000_000
+        let seconds = parts.count == 1 ? nil : DataNames.seconds(parts[parts.count - 1])
+        time = (seconds ?? 0) * 1_000_000
     }
 
     /// Returns all users' data, sorted by user id and name.
