@@ -13,6 +13,11 @@ extension Message {
         try append(text.cleaned(atMost: Self.longestText))
     }
 
+    /// Writes an array of texts, each cleaned in the same way.
+    public func append(texts: [String]) throws(BusError) {
+        try append(strings: texts.map { $0.cleaned(atMost: Self.longestText) })
+    }
+
     /// Writes an entry of an `a{sv}` with a text, cleaned in the same way.
     public func append(entry name: String, text: String) throws {
         try container("e", "sv") {

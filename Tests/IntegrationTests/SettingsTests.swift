@@ -185,6 +185,10 @@ struct SettingsTests {
             try write("[Service]\nIdleExit=1min\n[User]\nStores=many\n")
             #expect(await reload(machine) != nil)
             #expect(try await settingsErrors(machine).first?.contains("line 4") == true)
+            // No message can carry this character.
+            try write("[Service]\nIdleExit=1min\0\n")
+            #expect(await reload(machine) != nil)
+            #expect(try await settingsErrors(machine).first?.contains("line 2") == true)
         }
     }
 

@@ -208,7 +208,7 @@ extension Message {
                     for (key, path) in managed.sources {
                         try container("e", "ss") {
                             try append(key.string)
-                            try append(path)
+                            try append(text: path)
                         }
                     }
                 }

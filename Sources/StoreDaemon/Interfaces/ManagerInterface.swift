@@ -245,10 +245,10 @@ extension Daemon {
                     try message.append(strings: (daemon.configuration.backendSchemes + ["encryption"]).sorted())
                 },
                 .property("SettingsErrors", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
-                    try message.append(strings: daemon.configuration.settingsErrors)
+                    try message.append(texts: daemon.configuration.settingsErrors)
                 },
                 .property("Warnings", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
-                    try message.append(strings: daemon.warnings)
+                    try message.append(texts: daemon.warnings)
                 },
                 .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(daemon.configuration.limits)
