@@ -4,7 +4,7 @@ internal import SDBus
 internal import UbiquitousStore
 
 /// The users who have data on this device, for root.
-enum Everybody {
+struct Everybody: Sendable {
     struct User: Sendable {
         let uid: UInt32
         let account: AccountDescription
@@ -13,13 +13,32 @@ enum Everybody {
         var name: String { LocalUser.name(of: uid) ?? "\(uid)" }
     }
 
-    /// Returns the accounts of all these users, signed in or not.
+    /// Those whose data can be opened, signed in or not.
+    private(set) var users: [User] = []
+    /// The names of all others.
+    private(set) var unreadable: [String] = []
+
+    /// Reads the users' accounts. Complains of each user whose data can't be opened.
     @BusActor
-    static func accounts(_ connection: ServiceConnection) async throws -> [User] {
-        var users: [User] = []
+    init(_ connection: ServiceConnection) async throws {
         for uid in try await connection.manager.users() {
-            users.append(User(uid: uid, account: try await connection.account(ofUser: uid).properties()))
+            do {
+                users.append(User(uid: uid, account: try await connection.account(ofUser: uid).properties()))
+            } catch let error as UbiquitousStoreError where error.isOfOneUser {
+                let name = LocalUser.name(of: uid) ?? "\(uid)"
+                unreadable.append(name)
+                Output.complain("The data of \(Output.printableWord(name)) can't be opened: \(error.message)")
+            }
         }
-        return users
+    }
+}
+
+extension UbiquitousStoreError {
+    /// Whether the service answered, and could not open the user's data.
+    fileprivate var isOfOneUser: Bool {
+        switch code {
+        case .serviceUnavailable, .timedOut, .limitsExceeded, .accessDenied: false
+        default: true
+        }
     }
 }

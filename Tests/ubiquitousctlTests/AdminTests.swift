@@ -143,6 +143,31 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root may name other users"))
+    func `data that can't be opened hides nobody else's from root`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            _ = try terminal.device.directory.makeDirectory("state/u65533", mode: 0o700)
+            _ = try terminal.device.directory.makeDirectory("state/u65533/stores.sqlite", mode: 0o700)
+            for command in [["status"], ["status", "--json"]] {
+                let users = try await terminal.ctl2(command + ["--everybody"])
+                #expect(users.code == 3 && users.error.contains("The data of 65533 can't be opened"), "\(users)")
+                #expect(users.output.contains("root"), "\(users)")
+            }
+            let stores = try await terminal.ctl("stores", "--everybody")
+            #expect(stores.code == 0 && stores.output.contains(notes), "\(stores)")
+            let metrics = try await terminal.ctl("metrics")
+            #expect(metrics.code == 0 && metrics.output.contains(#"unreadable_users{user="65533"} 1"#), "\(metrics)")
+            #expect(metrics.output.contains(#"accounts{state="signed-out"} 1"#), "\(metrics)")
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 3, "This was not copied: u65533: ")
+            try await Terminal.with { (other: Terminal) async throws in
+                #expect(try await other.ctl("admin", "restore", archive).code == 0)
+                #expect(try await other.store().value("theme") == .string("dark"))
+            }
+        }
+    }
+
     @Test func `a backup or an archive that can't be is refused, and leaves nothing`() async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))

@@ -94,7 +94,14 @@ extension Daemon {
         let uids = everybody ? users.known : [client.uid]
         var list = StoreList()
         for uid in uids {
-            for identifier in try listedStores(of: users.user(uid), for: client) { try list.add(identifier, of: uid) }
+            do {
+                for identifier in try listedStores(of: users.user(uid), for: client) {
+                    try list.add(identifier, of: uid)
+                }
+            } catch let error as EngineError where everybody {
+                // Root is told of all others' stores.
+                logger.error("The data of the user \(uid) can't be opened: \(error)")
+            }
         }
         try call.reply { reply in
             try reply.container("a", "(uso)") {

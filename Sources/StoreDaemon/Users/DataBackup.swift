@@ -4,12 +4,15 @@ internal import Files
 internal import Foundation
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 internal import StoreEngine
 
 /// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
 ///
 /// Each database is copied in one transaction, and other files are only ever replaced whole. So a copy is what a crash
 /// at that moment would leave, and the next start can recover from it.
+///
+/// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
 enum DataBackup {
     private static let prefixes = ["backup.", "restore."]
     /// The age, in microseconds, at which a copy is removed, because an interrupted program has left it.
@@ -39,11 +42,32 @@ enum DataBackup {
     private static func copyAll(from stateDirectory: String, to path: String) throws {
         try make(path)
         do {
-            for data in UserData.all(in: stateDirectory) { try copy(data.path, to: "\(path)/\(data.name)") }
+            let all = UserData.all(in: stateDirectory)
+            var lines: [String] = []
+            for data in all {
+                do { try copy(data.path, to: "\(path)/\(data.name)") } catch {
+                    if isFull(path) { throw error }
+                    try? FileManager.default.removeItem(atPath: "\(path)/\(data.name)")
+                    lines.append("\(data.name): \(error)\n")
+                    // Then something else is wrong than one user's data.
+                    if lines.count == all.count { throw error }
+                }
+            }
+            if !lines.isEmpty {
+                try Files.replace(
+                    "\(path)/\(DataNames.notCopied)", with: Array(lines.joined().utf8), by: "\(path)/new")
+            }
         } catch {
             try? FileManager.default.removeItem(atPath: path)
             throw error
         }
+    }
+
+    /// Whether the file system has less room left than a copy of a small database takes.
+    private static func isFull(_ path: String) -> Bool {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return true }
+        return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue < 1 << 20
     }
 
     private static func make(_ path: String) throws {

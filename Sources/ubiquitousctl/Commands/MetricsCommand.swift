@@ -17,12 +17,12 @@ struct MetricsCommand: ServiceCommand {
     @OptionGroup var bus: BusOptions
 
     func perform() async throws {
-        let (users, errors) = try await Progress.showing("Waiting for the service") {
+        let (everybody, errors) = try await Progress.showing("Waiting for the service") {
             let connection = try await bus.connect()
             let description = try await connection.manager.properties()
-            return (try await Everybody.accounts(connection), description.settingsErrors.count)
+            return (try await Everybody(connection), description.settingsErrors.count)
         }
-        Output.print(Metrics.text(users, settingsErrors: errors))
+        Output.print(Metrics.text(everybody, settingsErrors: errors))
     }
 }
 
@@ -33,7 +33,8 @@ enum Metrics {
     ]
 
     /// - Parameter settingsErrors: the number of invalid lines in the settings.
-    static func text(_ users: [Everybody.User], settingsErrors: Int) -> String {
+    static func text(_ everybody: Everybody, settingsErrors: Int) -> String {
+        let users = everybody.users
         let accounts = users.map(\.account)
         let signedIn = users.filter { $0.account.state != "signed-out" }
         var lines = family("accounts", "Accounts of users on this device, by the state of their sync.")
@@ -55,6 +56,8 @@ enum Metrics {
         }
         lines += family("databases_set_aside", "Damaged databases of a user that were set aside.")
         lines += users.map { sample("databases_set_aside", [("user", $0.name)], $0.account.databasesSetAside.count) }
+        lines += family("unreadable_users", "Users whose data can't be opened.")
+        lines += everybody.unreadable.map { sample("unreadable_users", [("user", $0)], 1) }
         lines += family("free_bytes", "Bytes that are left for the data of users.")
         if let free = accounts.map(\.freeBytes).min() { lines.append(sample("free_bytes", [], Int(free))) }
         lines += family("settings_errors", "Lines of the settings that aren't right.")

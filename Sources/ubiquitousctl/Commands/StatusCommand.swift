@@ -42,14 +42,22 @@ struct StatusCommand: ServiceCommand {
 
     @BusActor
     private func showEverybody() async throws {
-        let users = try await Progress.showing("Waiting for the service") {
-            try await Everybody.accounts(try await service.connect())
+        let everybody = try await Progress.showing("Waiting for the service") {
+            try await Everybody(try await service.connect())
         }
         if json {
-            return Output.print(
+            Output.print(
                 json: .array(
-                    users.map { $0.account.json(["uid": .integer(Int64($0.uid)), "user": .string(Text($0.name))]) }))
+                    everybody.users.map {
+                        $0.account.json(["uid": .integer(Int64($0.uid)), "user": .string(Text($0.name))])
+                    }))
+        } else {
+            Self.show(everybody.users)
         }
+        if !everybody.unreadable.isEmpty { throw ReportedFailure(outcome: .refused) }
+    }
+
+    private static func show(_ users: [Everybody.User]) {
         let style = Style(for: STDOUT_FILENO)
         for user in users {
             let error = user.account.lastError.map { Output.printableWord($0.message) } ?? ""

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `admin backup`.
@@ -12,7 +13,7 @@ struct BackUpCommand: ServiceCommand {
         abstract: "Writes the data of all users to an archive, while the service runs.",
         discussion: """
             A tar archive, compressed if its name says so (.gz, .xz, .zst). It holds the passwords of accounts: keep it \
-            as you keep those.
+            as you keep those. Data that can't be read is named, and left out; then the command ends with 3.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -27,19 +28,21 @@ struct BackUpCommand: ServiceCommand {
 
     func perform() async throws {
         let object = AdministrationObject(try await bus.connect())
-        try await Progress.showing("Copying the data") {
+        let complaints = try await Progress.showing("Copying the data") {
             let owner = try ServiceOwner(of: try await object.stateDirectory())
             let archive = try makeArchive()
             defer { close(archive) }
             do {
                 let directory = try await object.backUp(timeout: .seconds(3600))
                 // From here on signals are deferred, so that no copy is left behind.
-                try Interruption.deferring { try write(directory, to: archive, owner) }
+                return try Interruption.deferring { try write(directory, to: archive, owner) }
             } catch {
                 unlink(file)
                 throw error
             }
         }
+        for complaint in complaints { Output.complain("This was not copied: \(Output.printable(complaint))") }
+        if !complaints.isEmpty { throw ReportedFailure(outcome: .refused) }
     }
 
     private func makeArchive() throws -> Int32 {
@@ -53,7 +56,10 @@ struct BackUpCommand: ServiceCommand {
         return archive
     }
 
-    private func write(_ directory: String, to archive: Int32, _ owner: ServiceOwner) throws {
+    /// Writes a copy of the data to the archive, and removes it.
+    /// - Returns: what the copy lacks.
+    private func write(_ directory: String, to archive: Int32, _ owner: ServiceOwner) throws -> [String] {
+        let list = owner.perform { try? WholeFile.read("\(directory)/\(DataNames.notCopied)") }
         let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "-c", "."]
         let code = owner.run(tar, output: archive)
         _ = owner.run(["rm", "-rf", "--", directory])
@@ -61,5 +67,6 @@ struct BackUpCommand: ServiceCommand {
             unlink(file)
             throw Failure(.refused, "Tar could not write \(Output.printable(file)).")
         }
+        return String(decoding: list ?? [], as: UTF8.self).split(separator: "\n").map(String.init)
     }
 }
