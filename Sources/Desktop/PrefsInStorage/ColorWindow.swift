@@ -30,7 +30,8 @@ final class ColorWindow {
     private func choose() {
         guard let choice = row.selection.flatMap(BackgroundColor.init), choice != shown else { return }
         color = choice
-        show(choice)
+        // An administrator may have decided meanwhile.
+        show(color)
     }
 
     private func show(_ color: BackgroundColor) {
@@ -38,5 +39,6 @@ final class ColorWindow {
         shown = color
         window.addStyle(color.style)
         row.selection = color.rawValue
+        row.isSensitive = !$color.isForced
     }
 }
