@@ -88,8 +88,7 @@ final class DefaultsLink {
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
-                let domains = try await connection.openDomains(
-                    names.map(\.string), program: process.program, ofUser: uid)
+                let domains = try await open(names.map(\.string), process.program, connection)
                 guard attempt == self.attempt else { return }
                 for domain in domains { process.opened(domain) }
                 // A domain that doesn't exist for this program is empty.
@@ -102,6 +101,22 @@ final class DefaultsLink {
         isUp = true
         failures = 0
         for layer in process.unsettled { EventLoop.task { await self.send(layer) } }
+    }
+
+    /// Opens domains, and follows them if the service lets this user follow more.
+    private func open(
+        _ names: [String], _ program: String?, _ connection: ServiceConnection
+    ) async throws -> [OpenedDomain] {
+        do {
+            // An overloaded service refuses with the same error.
+            return try await Patience(delays: [.milliseconds(250), .milliseconds(500)]).call {
+                try await connection.openDomains(names, program: program, ofUser: uid)
+            }
+        } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
+            let domains = try await connection.openDomains(names, program: program, subscribing: false, ofUser: uid)
+            logDefaults(names.map { Text($0) }, "can be read, but changes by others are not seen: \(error.message)")
+            return domains
+        }
     }
 
     /// How many domains a call may open. The service limits them, because it holds the layers of each.

@@ -16,7 +16,8 @@ final class DefaultsProcess: Sendable {
     /// The queue on which observers are called.
     static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
 
-    /// How long the first read may wait for a service that exists but doesn't answer, in seconds.
+    /// How long the first read may wait for a service that exists but doesn't answer, in seconds. Others don't wait until
+    /// it answers.
     static let readPatience: TimeInterval = 5
 
     let link: DefaultsLink
@@ -96,7 +97,9 @@ final class DefaultsProcess: Sendable {
         // The bus's own thread would wait for itself.
         if EventLoop.shared.isIsolatingCurrentContext() == true { return }
         // A service that hangs has not read what an earlier process left for it either.
-        if !gates.wait(for: domains, atMost: Self.readPatience) { preload(domains) }
+        if gates.wait(for: domains, atMost: gates.isSilent ? 0 : Self.readPatience) { return }
+        gates.isSilent = true
+        preload(domains)
     }
 
     /// Takes over a domain's layers and managed settings, which have arrived.
@@ -186,6 +189,11 @@ final class DefaultsProcess: Sendable {
     /// Replaces all values of a layer, all or nothing.
     @discardableResult
     func replace(_ layer: SearchList.Layer, by values: [Text: Value]) -> Bool {
+        if let domain = layer.place?.domain, state.withLock({ $0.layers[layer]?.generation == nil }) {
+            logDefaults(
+                "Without the service, nobody knows what the domain \"\(domain)\" holds: what it has besides the new values "
+                    + "stays.")
+        }
         var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
         for key in contents(of: layer).keys where values[key] == nil { changes[key] = .some(nil) }
         return changes.isEmpty ? false : write(layer, changes, isWhole: true)

@@ -12,12 +12,19 @@ final class DomainGates: Sendable {
     private struct State {
         var gates: [Text: Gate] = [:]
         var isAbsent = false
+        var isSilent = false
     }
 
     private let state = Mutex(State())
 
     /// Whether the service was not found, so that nothing waits for it.
     var isAbsent: Bool { state.withLock { $0.isAbsent } }
+
+    /// Whether a thread has waited in vain, and nothing has arrived since. No other has to find that out.
+    var isSilent: Bool {
+        get { state.withLock { $0.isSilent } }
+        set { state.withLock { $0.isSilent = newValue } }
+    }
 
     /// The domains that are wanted.
     var wanted: [Text] { state.withLock { Array($0.gates.keys) } }
@@ -56,7 +63,7 @@ final class DomainGates: Sendable {
     }
 
     /// Notes that the service exists.
-    func found() { state.withLock { $0.isAbsent = false } }
+    func found() { state.withLock { ($0.isAbsent, $0.isSilent) = (false, false) } }
 
     /// Notes that the service can't be reached.
     /// - Returns: the wanted domains.
