@@ -306,6 +306,34 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `a write that nobody takes can be given up waiting for, and is made once there is a service`()
+        async throws
+    {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let size = UserDefaults.Key<Int>("size", default: 12)
+            let waiting = Task { try await defaults.set(14, for: size) }
+            try await eventually("it is set here") { defaults[size] == 14 }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            try await desk.device.start()
+            try await eventually("it is set") { (try? await desk.other().value("size")) == .integer(14) }
+        }
+    }
+
+    @Test func `where others follow as many domains as a user may, settings are read all the same`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            try await desk.other().set("size", .integer(14))
+            let others = try await BusClient(desk.bus)
+            for number in 0..<1024 { try await others.domain("org.example.D\(number)").subscribe() }
+            let defaults = desk.settings()
+            #expect(defaults.integer(forKey: "size") == 14)
+            defaults.set(15, forKey: "size")
+            try await desk.settle(defaults)
+            #expect(try await desk.other().value("size") == .integer(15))
+        }
+    }
+
     @Test func `key-value coding reads and writes settings`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()

@@ -2,6 +2,7 @@
 
 internal import Foundation
 internal import PropertyList
+internal import Synchronization
 internal import UbiquitousStore
 
 extension UserDefaults {
@@ -43,7 +44,10 @@ extension UserDefaults {
 
     /// Sets a value, and returns when the service has it.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is refused; nothing changes then.
+    /// Without a service, it waits until there is one.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` if it is refused, and then nothing has changed; `CancellationError` if the task
+    ///   is cancelled, and then the value is set all the same, as by the subscript.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await update { try $0.set(value, for: key) }
     }
@@ -67,20 +71,35 @@ extension UserDefaults {
 
     /// Makes several changes, all or none, and returns when the service has them.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws; nothing changes then.
+    /// Without a service, it waits until there is one.
+    ///
+    /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws, and then nothing has changed;
+    ///   `CancellationError` if the task is cancelled, and then they are made all the same.
     public func update(_ body: (inout Update) throws -> Void) async throws {
         var update = Update()
         try body(&update)
         let changes = update.changes
         if changes.isEmpty { return }
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            do {
-                try write(changes, isWhole: true) { error in
-                    continuation.resume(with: error.map { .failure($0) } ?? .success(()))
-                }
-            } catch {
-                continuation.resume(throwing: error)
+        let outcome = Outcome()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                outcome.continuation.withLock { $0 = continuation }
+                do { try write(changes, isWhole: true) { outcome.finish($0) } } catch { outcome.finish(error) }
+                // The cancellation handler may have run before.
+                if Task.isCancelled { outcome.finish(CancellationError()) }
             }
+        } onCancel: {
+            outcome.finish(CancellationError())
+        }
+    }
+
+    /// The caller that waits for changes.
+    private final class Outcome: Sendable {
+        let continuation = Mutex<CheckedContinuation<Void, any Error>?>(nil)
+
+        /// Resumes the caller, unless it was resumed before.
+        func finish(_ error: (any Error)?) {
+            continuation.withLock { $0.take() }?.resume(with: error.map { .failure($0) } ?? .success(()))
         }
     }
 }
