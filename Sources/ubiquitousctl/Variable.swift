@@ -2,12 +2,13 @@
 
 internal import Glibc
 
-/// Environment variables that stand in for options.
+/// Environment variables that this program reads.
 enum Variable: String {
     case bus = "UBIQUITOUS_STORE_BUS"
     case identifier = "UBIQUITOUS_STORE_IDENTIFIER"
     case noColor = "NO_COLOR"
     case terminal = "TERM"
+    case dataDirectories = "XDG_DATA_DIRS"
 
     /// The variable's value; `nil` if it is unset or empty.
     var value: String? {

@@ -82,7 +82,12 @@ struct DefaultsWords: Equatable {
         case "-currentHost", "-host": throw usage("\(word) goes before the verb")
         case "-app":
             guard let name = words.popFirst() else { throw usage("-app takes the name of an app") }
-            return Text(name.hasSuffix(".desktop") ? String(name.dropLast(8)) : name)
+            guard let domain = InstalledApps.identifier(of: name) else {
+                throw Failure(
+                    .absent, "There is no app named \(Output.quoted(name))",
+                    advice: "Nothing was changed. An app that is not installed can be named as a domain, without -app.")
+            }
+            return Text(domain)
         default:
             if let problem = DomainName.problem(word) {
                 throw Failure(.usage, "\"\(word)\" is no domain: \(problem)", advice: "Files are read with \"import\".")
