@@ -172,6 +172,26 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `an app is found by its file or its name, and one that is not there is no domain`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            _ = try terminal.device.directory.makeDirectory("share/applications", mode: 0o755)
+            try terminal.write("share/applications/\(editor).desktop", "[Desktop Entry]\nName=My Tool\n")
+            let variables = ["XDG_DATA_DIRS=" + terminal.file("share")]
+            for (number, name) in [editor, "\(editor).desktop", "My Tool"].enumerated() {
+                let written = try await terminal.ctl(
+                    "defaults", "write", "-app", name, "size", "-int", "\(number)", variables: variables)
+                #expect(written.code == 0, "\(written)")
+                #expect(try await terminal.ctl("defaults", "read", editor, "size").output == "\(number)")
+            }
+            for name in ["Your Tool", "../\(editor)", ""] {
+                let written = try await terminal.ctl(
+                    "defaults", "write", "-app", name, "size", "-int", "9", variables: variables)
+                expect(written, 1, "There is no app named")
+            }
+            #expect(try await terminal.ctl("defaults", "domains").output == editor)
+        }
+    }
+
     @Test func `what an administrator decides is written, and said`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             try """
@@ -183,6 +203,11 @@ struct DefaultsCommandTests {
             }
             let written = try await terminal.ctl("defaults", "write", editor, "size", "-int", "99")
             #expect(written.code == 0 && written.error.contains("Programs don't get this value of size"), "\(written)")
+            let effective = ["defaults", "--effective", "--json", "read", editor]
+            #expect(try await terminal.ctl(arguments: effective).output == #"{"size":14}"#)
+            #expect(try await terminal.ctl(arguments: effective + ["size"]).output == "14")
+            #expect(try await terminal.ctl("defaults", "read", editor, "size").output == "99")
+            expect(try await terminal.ctl("defaults", "--effective", "delete", editor), 2, "is for \"read\"")
             #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").error == "")
             // No warning for a removal, because programs could not get the value.
             let renamed = try await terminal.ctl("defaults", "rename", editor, "size", "width")

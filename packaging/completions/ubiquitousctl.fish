@@ -47,7 +47,7 @@ function __ubiquitousctl_parse_tokens -S
         case 'restore'
             __ubiquitousctl_parse_subcommand 2 's/store=' 'bus=' 'user=' 'n/check' 'json' 'version' 'h/help'
         case 'defaults'
-            __ubiquitousctl_parse_subcommand -r 1 'bus=' 'user=' 'json' 'n/check' 'version' 'h/help'
+            __ubiquitousctl_parse_subcommand -r 1 'bus=' 'user=' 'json' 'n/check' 'effective' 'version' 'h/help'
         case 'stores'
             __ubiquitousctl_parse_subcommand 0 'version' 'h/help'
             switch $unparsed_tokens[1]
@@ -291,6 +291,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" json' -l 'json' -d 'Print values as JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" check dry-run n' -l 'check' -l 'dry-run' -s 'n' -d 'Change nothing, and say what would change.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" currentHost' -o 'currentHost' -d 'Only the layer of this host.'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" effective' -l 'effective' -d 'Read what programs get: forced values, both layers, the global domain, recommended values.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_positional "ubiquitousctl defaults" -ge 1' -fka '(__ubiquitousctl_custom_completion ---completion defaults -- positional@0 (count (__ubiquitousctl_tokens -pc)) (__ubiquitousctl_tokens -tC))'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl defaults" h help' -s 'h' -l 'help' -d 'Show help information.'

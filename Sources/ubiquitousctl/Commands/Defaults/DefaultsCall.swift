@@ -25,6 +25,8 @@ struct DefaultsCall {
     let words: DefaultsWords
     let form: Form
     let isCheck: Bool
+    /// Whether `read` and `read-type` print what programs get, and not one layer.
+    var isEffective = false
 
     func run() async throws {
         switch words.verb {
@@ -60,7 +62,10 @@ struct DefaultsCall {
         }
     }
 
-    private func values() async throws -> [Text: Value] { try await connection.snapshot(place(domain)).values }
+    private func values() async throws -> [Text: Value] {
+        if isEffective { return try await effectiveValues() }
+        return try await connection.snapshot(place(domain)).values
+    }
 
     private func key(at index: Int = 0) throws -> Text {
         guard words.rest.count > index else { throw DefaultsWords.usage("The key is missing") }
@@ -135,38 +140,69 @@ struct DefaultsCall {
         if found.isEmpty { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
-    /// Prints the key's value in each layer of the service. Arguments and registered values are known only to programs.
-    private func explain() async throws {
-        let (domain, key) = (try domain, try key())
-        let global = DefaultsWords.globalDomain
+    /// A layer that programs search.
+    private struct Layer {
+        let name: String
+        let values: [Text: Value]
+        /// The files that decide keys; `nil` for a layer that isn't managed, which a lock hides.
+        var sources: [Text: String]?
+    }
+
+    /// Returns the layers that programs search for a domain's keys, in this order, and the keys that are locked.
+    /// Arguments and registered values are known only to programs.
+    private func layers() async throws -> (layers: [Layer], locked: [KeyPatterns]) {
+        let (domain, global) = (try domain, DefaultsWords.globalDomain)
         let managed = try await connection.managed(place(domain, isHost: false))
         let everybodys = try await connection.managed(place(global, isHost: false))
-        var lines: [(layer: String, value: Value?, file: String?)] = [
-            ("forced in \(domain)", managed.forced[key], managed.sources[key]),
-            ("forced in \(global)", everybodys.forced[key], everybodys.sources[key]),
+        var layers = [
+            Layer(name: "forced in \(domain)", values: managed.forced, sources: managed.sources),
+            Layer(name: "forced in \(global)", values: everybodys.forced, sources: everybodys.sources),
         ]
-        let isLocked = managed.locked.contains(key) || everybodys.locked.contains(key)
-        for name in domain == global ? [global] : [domain, global] where !isLocked {
+        for name in domain == global ? [global] : [domain, global] {
             for isHost in [true, false] {
-                let value = try await connection.snapshot(place(name, isHost: isHost)).values[key]
-                lines.append((isHost ? "\(name), this host" : "\(name)", value, nil))
+                let values = try await connection.snapshot(place(name, isHost: isHost)).values
+                layers.append(Layer(name: isHost ? "\(name), this host" : "\(name)", values: values))
             }
         }
-        lines.append(("recommended in \(domain)", managed.recommended[key], managed.sources[key]))
-        lines.append(("recommended in \(global)", everybodys.recommended[key], everybodys.sources[key]))
-        lines.removeAll { $0.value == nil }
+        layers.append(
+            Layer(name: "recommended in \(domain)", values: managed.recommended, sources: managed.sources))
+        layers.append(
+            Layer(name: "recommended in \(global)", values: everybodys.recommended, sources: everybodys.sources))
+        return (layers, [managed.locked, everybodys.locked])
+    }
+
+    /// Returns what programs get of a domain.
+    private func effectiveValues() async throws -> [Text: Value] {
+        let (layers, locked) = try await layers()
+        return layers.reduce(into: [:]) { found, layer in
+            found.merge(layer.values.filter { key, _ in layer.sources != nil || !locked.contains { $0.contains(key) } })
+            {
+                former, _ in former
+            }
+        }
+    }
+
+    /// Prints the key's value in each layer of the service.
+    private func explain() async throws {
+        let (domain, key) = (try domain, try key())
+        let (layers, locked) = try await layers()
+        let isLocked = locked.contains { $0.contains(key) }
+        let lines = layers.compactMap { layer -> (layer: String, value: Value, file: String?)? in
+            if isLocked, layer.sources == nil { return nil }
+            return layer.values[key].map { (layer.name, $0, layer.sources?[key]) }
+        }
         if isLocked { Output.remark("The key is locked by an administrator") }
         try remarkOnRoaming([key])
         if lines.isEmpty { throw absent(domain, key) }
         if form == .json {
             let layers = lines.map { layer, value, file in
-                var entry: [Text: Value] = ["layer": .string(Text(layer)), "value": value ?? .boolean(false)]
+                var entry: [Text: Value] = ["layer": .string(Text(layer)), "value": value]
                 entry["file"] = file.map { .string(Text($0)) }
                 return Value.dictionary(entry)
             }
             return Output.print(json: .array(layers))
         }
-        for case (let layer, let value?, let file) in lines {
+        for (layer, value, file) in lines {
             Output.print("\(layer): \(ValueText.word(value))" + (file.map { " (\($0))" } ?? ""))
         }
     }

@@ -38,12 +38,15 @@ struct DefaultsCommand: ServiceCommand {
     @Flag(name: .customLong("currentHost", withSingleDash: true), help: "Only the layer of this host.")
     var currentHost = false
 
+    @Flag(help: "Read what programs get: forced values, both layers, the global domain, recommended values.")
+    var effective = false
+
     @Argument(
         parsing: .captureForPassthrough, help: ArgumentHelp("The verb, and what it takes.", valueName: "words"),
         completion: .custom { arguments, index, _ in DefaultsCompletion.words(arguments, index) })
     var words: [String] = []
 
-    private static let options: Set = ["--json", "--check", "--dry-run", "-n", "--bus", "--user"]
+    private static let options: Set = ["--json", "--check", "--dry-run", "-n", "--effective", "--bus", "--user"]
 
     /// The words that name domains, keys and files. An option among them is misplaced; a value may look like one.
     private var names: ArraySlice<String> {
@@ -61,11 +64,16 @@ struct DefaultsCommand: ServiceCommand {
         }
         let call = try DefaultsWords((currentHost ? ["-currentHost"] : []) + words)
         if call.verb == .managed { return try ManagedCheck.run(call.rest) }
+        if effective, ![.read, .readType].contains(call.verb) || call.domain == nil || currentHost {
+            throw DefaultsWords.usage("--effective is for \"read\" and \"read-type\" of a domain")
+        }
         let uid = try service.uid()
         let form = json ? DefaultsCall.Form.json : .word
         func run() async throws {
             let connection = try await service.connect()
-            try await DefaultsCall(connection: connection, uid: uid, words: call, form: form, isCheck: check).run()
+            try await DefaultsCall(
+                connection: connection, uid: uid, words: call, form: form, isCheck: check, isEffective: effective
+            ).run()
         }
         if call.verb == .watch { return try await run() }
         try await Progress.showing("Waiting for the service") { try await run() }
