@@ -40,6 +40,12 @@ struct DefaultsCommandTests {
             expect(try await ctl("write", "..", "a", "b"), 2, "is no domain")
             expect(try await ctl("write", editor, "a", "{ b = ;"), 2, "no property list")
             #expect(try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size to 20")
+            for (words, isChange) in [(["--check", "--json"], true), (["--json"], true), (["--json"], false)] {
+                let write = try await terminal.ctl(
+                    arguments: ["defaults"] + words + ["write", editor, "json", "-int", "1"])
+                #expect(write.output == #"{"changed":\#(isChange)}"#)
+            }
+            #expect(try await ctl("--json", "delete", editor, "json").output == #"{"changed":true}"#)
             #expect(try await ctl("rename", editor, "name", "title").code == 0)
             #expect(try await ctl("read", editor, "title").output == "\"14\"")
             #expect(try await ctl("rename", editor, "title", "title").code == 0)

@@ -275,15 +275,16 @@ struct DefaultsCall {
                 if !isCheck { try await connection.apply([try key(): .none], to: place(domain, isHost: isHost)) }
             }
             if !found { throw absent(domain, try key()) }
-            return
+            return report(true)
         }
         guard try await connection.domains(ofUser: uid).contains(domain.string) else { throw absent(domain) }
-        if isCheck { return Output.print("would remove the domain \(domain)") }
+        if isCheck { return form == .json ? report(true) : Output.print("would remove the domain \(domain)") }
         if words.verb == .delete && words.isCurrentHost {
             try await connection.apply([:], to: place(domain), replacing: true)
         } else {
             try await connection.removeDomain(domain.string, includingHost: words.verb == .deleteAll, ofUser: uid)
         }
+        report(true)
     }
 
     private func importFile() async throws {
@@ -324,14 +325,20 @@ struct DefaultsCall {
         let plan = Plan(changes, on: present.values)
         try plan.checkValues(.domain)
         let news = plan.changes
-        if isCheck { return printPlan(news) }
+        if isCheck { return form == .json ? report(!news.isEmpty) : printPlan(news) }
         if !news.isEmpty {
             try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)
         }
+        report(!news.isEmpty)
         // macOS's program doesn't print this.
         if form == .oldStyle { return }
         try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted())
         try remarkOnRoaming(changes.keys.sorted())
+    }
+
+    /// Says as JSON whether something has changed or would change.
+    private func report(_ isChange: Bool) {
+        if form == .json { Output.print(json: ["changed": .boolean(isChange)]) }
     }
 
     private func printPlan(_ news: Changes) {
