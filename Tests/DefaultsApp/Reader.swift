@@ -116,9 +116,8 @@ final class ReaderModel: NSObject {
     }
 
     func resetToDefaults() {
-        if let domain = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_DOMAIN"] {
-            defaults.removePersistentDomain(forName: domain)
-        }
+        // On Linux a program has no bundle identifier.
+        defaults.removePersistentDomain(forName: Bundle.main.bundleIdentifier ?? UserDefaults.domain)
     }
 }
 

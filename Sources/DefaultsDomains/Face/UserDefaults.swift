@@ -39,6 +39,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     @discardableResult
     public class func use(domain: String?, bus: String? = nil) -> Bool { ProcessDefaults.use(domain: domain, bus: bus) }
 
+    /// The name of the app's own domain, for ``removePersistentDomain(forName:)`` and the like. On Linux, Foundation's
+    /// `Bundle.main.bundleIdentifier` is `nil`.
+    public class var domain: String { ProcessDefaults.place.domain.string }
+
     /// Creates an object with the app's settings, as ``standard`` has them.
     public override convenience init() { self.init(.own) }
 
@@ -227,6 +231,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     func refuse(_ name: String, _ error: any Error) {
         let (key, value) = (Text(name), box.value(name))
+        let code = (error as? UbiquitousStoreError ?? UbiquitousStoreError(refusing: error)).code
+        if code == .quotaExceeded { DefaultsProcess.queue.async { Self.postSizeLimitExceeded() } }
         logDefaults([key], "was not set: \(error)")
         let change = SearchList.Change(key: key, old: value, new: value)
         box.tell(DefaultsChange(reason: DefaultsChange.refused, changes: [change], error: error))
@@ -383,7 +389,8 @@ extension UserDefaults {
     public class var didChangeNotification: NSNotification.Name {
         NSNotification.Name("NSUserDefaultsDidChangeNotification")
     }
-    /// Posted when a write was reverted because the domain would exceed 4 MiB or 16,384 keys.
+    /// Posted when a write was reverted because the domain would exceed 4 MiB or 16,384 keys, or refused because the
+    /// value has more than 1 MiB.
     public class var sizeLimitExceededNotification: NSNotification.Name {
         NSNotification.Name("com.apple.CFPreferences.byteCountLimitReached")
     }
@@ -392,7 +399,8 @@ extension UserDefaults {
     public class var noCloudAccountNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsNoCloudAccountNotification")
     }
-    /// Posted when the user has signed in, signed out or switched accounts, if keys of the app's domain roam.
+    /// Posted when keys of the app's domain that roam have other values because the user has signed in, signed out or
+    /// switched accounts.
     public class var didChangeCloudAccountsNotification: NSNotification.Name {
         NSNotification.Name("NSUbiquitousUserDefaultsDidChangeAccountsNotification")
     }
