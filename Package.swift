@@ -227,7 +227,8 @@ let package = Package(
             ],
             path: "Tests/EtcdLoad"),
         .testTarget(name: "StoreBusTests", dependencies: ["StoreBus", "SDBus", "PropertyList"]),
-        .testTarget(name: "AppManifestTests", dependencies: ["AppManifest"]),
+        .testTarget(
+            name: "AppManifestTests", dependencies: ["AppManifest", "PropertyList", "PropertyListFiles"]),
         .testTarget(
             name: "ManagedDefaultsTests",
             dependencies: ["ManagedDefaults", "AppManifest", "PropertyList", "PropertyListFiles"]),

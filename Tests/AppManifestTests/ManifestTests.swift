@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import PropertyList
+import PropertyListFiles
 import Testing
 
 @testable import AppManifest
@@ -93,6 +95,20 @@ struct ManifestTests {
             try Manifest(propertyList: Array(text.utf8))
         } throws: { error in
             (error as? Manifest.Refusal).map { $0.key == nil } ?? false
+        }
+    }
+
+    @Test(arguments: [0, 0xFFFF, 0xFDD0] as [UInt32])
+    func `a string that no message can carry is refused by its key`(number: UInt32) throws {
+        let text = "a" + String(try #require(Unicode.Scalar(number)))
+        let key = "org.example.UbiquitousStore.ubiquitous-defaults"
+        let root: [Text: Value] = [
+            Text(identifierKey): .string("org.example.Notes"), Text(applicationKey): .string("org.example.Notes"),
+            Text(key): .array([.string(Text(text))]),
+        ]
+        let bytes = try FileFormat.binary.write(.dictionary(root))
+        #expect(throws: Manifest.Refusal(key: key, reason: "a string has a character that no message can carry")) {
+            try Manifest(propertyList: bytes)
         }
     }
 

@@ -387,6 +387,10 @@ struct UserDefaultsTests {
             defaults.set(1, forKey: "one more")
             try await desk.settle(defaults)
             #expect(defaults.integer(forKey: "one more") == 1)
+            let count = postings.count
+            defaults.set(Data(count: (1 << 20) + 1), forKey: "huge")
+            try await eventually("it is told of a value that is too large") { postings.count == count + 1 }
+            #expect(defaults.object(forKey: "huge") == nil)
         }
     }
 
