@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import PropertyList
 import SDBus
+import ServerTesting
 import StoreBus
 import Testing
 import UbiquitousStoreTesting
@@ -219,6 +220,7 @@ struct DomainTests {
     }
 
     @Test func `domains outlive the service, and signing in or out does nothing to them`() async throws {
+        let folder = MemoryFolder()
         try await withMachine { machine in
             let client = try machine.client()
             try await client.domain(app).set("size", .integer(14))
@@ -226,6 +228,13 @@ struct DomainTests {
             try await machine.device.start()
             let domain = try client.domain(app)
             #expect(try await domain.value("size") == .integer(14))
+            let server = try ScriptedServer { folder.answer(to: $0) }
+            for keepsValues in [false, true] {
+                try await client.account.join("webdav://127.0.0.1:\(server.port)/dav")
+                #expect(try await domain.value("size") == .integer(14))
+                try await client.account.signOut(keepingValues: keepsValues)
+                #expect(try await domain.value("size") == .integer(14))
+            }
             // A domain isn't a store.
             #expect(await errorName { _ = try await client.store("!d/" + app).everything() } == "UnknownObject")
         }
@@ -414,8 +423,14 @@ struct ManagedDomainTests {
             try await domain.subscribe()
             try install(file("Forced", "size", "<integer>14</integer>", scope), "10.plist", on: machine)
             _ = try await domain.signal("managed") { $0.reason == 32 }
+            // Root is in no such group.
+            let foreign = "<key>Groups</key><array><string>games</string></array>"
+            try install(file("Forced", "color", "<integer>1</integer>", foreign), "20.plist", on: machine)
+            try install(file("Forced", "width", "<integer>2</integer>", scope), "30.plist", on: machine)
+            try await eventually("the files were read") {
+                try await forced(domain) == .dictionary(["size": .integer(14), "width": .integer(2)])
+            }
             _ = others
-            #expect(try await forced(domain) == .dictionary(["size": .integer(14)]))
             #expect(machine.device.log.contains("name the group no such group, which is not known"))
         }
     }
