@@ -61,6 +61,9 @@ case "replace":
     let domain = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_DOMAIN"] ?? ""
     UserDefaults.standard.setPersistentDomain(values, forName: domain)
     kill(getpid(), SIGKILL)
+case "reset":
+    UserDefaults.standard.removePersistentDomain(forName: UserDefaults.domain)
+    UserDefaults.standard.set(words[2], forKey: words[1])
 case "suite":
     guard let suite = UserDefaults(suiteName: words[1]) else {
         say("nil")

@@ -99,6 +99,24 @@ struct AppTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a domain that is emptied while the service is away has what was set since when it is back`(hangs: Bool)
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            try await desk.other().set("old", .integer(1))
+            if hangs { desk.device.signal(SIGSTOP) } else { desk.device.kill() }
+            for name in ["first", "second"] {
+                #expect(try await desk.run("reset", name, "set").exit == .code(0), "\(desk.error)")
+            }
+            #expect(try await desk.run("write", "third", "set").exit == .code(0), "\(desk.error)")
+            if hangs { desk.device.signal(SIGCONT) } else { try await desk.device.restart() }
+            #expect(try await desk.run("read", "old", "second", "third").output == "none set set", "\(desk.error)")
+            let values = try await desk.other().snapshot().values
+            #expect(values["old"] == nil && values["second"] == .string("set") && values["third"] == .string("set"))
+        }
+    }
+
     @Test func `a key that was changed since stays as it is when an outbox is delivered`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let other = try await desk.other()

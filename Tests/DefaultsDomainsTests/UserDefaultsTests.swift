@@ -306,6 +306,22 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `a domain that is replaced before the service is there has nothing else when it is`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            _ = try await desk.other().apply([("old", .integer(1)), ("size", .integer(2))])
+            desk.device.kill()
+            let defaults = desk.settings()
+            defaults.set(0, forKey: "before")
+            defaults.setPersistentDomain(["size": 14], forName: editor)
+            defaults.set(1, forKey: "after")
+            #expect(defaults.integer(forKey: "size") == 14 && defaults.object(forKey: "before") == nil)
+            try await desk.device.restart()
+            try await desk.settle(defaults)
+            #expect(try await desk.other().snapshot().values == ["size": .integer(14), "after": .integer(1)])
+            #expect(defaults.persistentDomain(forName: editor)?.count == 2)
+        }
+    }
+
     @Test func `a write that nobody takes can be given up waiting for, and is made once there is a service`()
         async throws
     {

@@ -146,7 +146,7 @@ final class DefaultsProcess: Sendable {
                 update.roaming(domain, &state)
                 for isHost in [false, true] {
                     let layer = SearchList.Layer(of: domain, isHost: isHost)
-                    let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil }
+                    let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil && !$0.emptiesLayer }
                     let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
                     state.layers[layer, default: LayerCopy()].preload(changes)
                     update.layer(layer, changes.keys, state)
@@ -165,14 +165,15 @@ final class DefaultsProcess: Sendable {
     /// - Returns: whether a stored value has changed.
     @discardableResult
     func write(
-        _ layer: SearchList.Layer, _ changes: Changes, isWhole: Bool = false,
+        _ layer: SearchList.Layer, _ changes: Changes, isWhole: Bool = false, replacingAll replacesAll: Bool = false,
         done: (@Sendable ((any Error)?) -> Void)? = nil
     ) -> Bool {
         ExitWork.settlement.becomeDue()
         let (isNews, isFirst) = change(reason: DefaultsChange.own) { state, update in
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             let ticket = done.map { state.waiters.add($0) }
-            state.layers[layer, default: LayerCopy()].write(changes, isWhole: isWhole, ticket: ticket)
+            state.layers[layer, default: LayerCopy()].write(
+                changes, isWhole: isWhole, replacingAll: replacesAll, ticket: ticket)
             update.layer(layer, news.keys, state)
             return (!news.isEmpty, state.toBeSent.insert(layer).inserted)
         }
@@ -189,14 +190,10 @@ final class DefaultsProcess: Sendable {
     /// Replaces all values of a layer, all or nothing.
     @discardableResult
     func replace(_ layer: SearchList.Layer, by values: [Text: Value]) -> Bool {
-        if let domain = layer.place?.domain, state.withLock({ $0.layers[layer]?.generation == nil }) {
-            logDefaults(
-                "Without the service, nobody knows what the domain \"\(domain)\" holds: what it has besides the new values "
-                    + "stays.")
-        }
+        let isKnown = state.withLock { $0.layers[layer]?.generation != nil }
         var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
         for key in contents(of: layer).keys where values[key] == nil { changes[key] = .some(nil) }
-        return changes.isEmpty ? false : write(layer, changes, isWhole: true)
+        return changes.isEmpty && isKnown ? false : write(layer, changes, isWhole: true, replacingAll: true)
     }
 
     /// Replaces or extends what the app registered, or its arguments.

@@ -33,6 +33,8 @@ package struct LayerCopy {
         package var changes: Changes
         /// Whether the changes are made all or not at all.
         package var isWhole = false
+        /// Whether everything else that the layer holds goes, because it wasn't known what that is.
+        package var replacesAll = false
         /// The tickets of callers that wait for the answer.
         package var tickets: [Ticket] = []
         /// For a late write, the generation that was known when the service went. What changed after it wins.
@@ -99,13 +101,23 @@ package struct LayerCopy {
         }
     }
 
+    /// Whether a pending write replaces all that the service has.
+    package var replacesAll: Bool { queue.contains(where: \.replacesAll) }
+
     private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
 
     // MARK: The app
 
     /// Takes a write of the app.
-    package mutating func write(_ changes: Changes, isWhole: Bool = false, ticket: Ticket? = nil) {
-        let write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
+    ///
+    /// - Parameter replacesAll: whether the write is to leave nothing else. That counts as long as it isn't known what the
+    ///   service has.
+    package mutating func write(
+        _ changes: Changes, isWhole: Bool = false, replacingAll replacesAll: Bool = false, ticket: Ticket? = nil
+    ) {
+        let write = Write(
+            changes: changes, isWhole: isWhole, replacesAll: replacesAll && generation == nil,
+            tickets: ticket.map { [$0] } ?? [])
         if let last = queue.indices.last, !isWhole, !queue[last].isWhole, queue[last].since == nil {
             queue[last].changes.merge(changes) { $1 }
             queue[last].tickets += write.tickets
@@ -151,6 +163,11 @@ package struct LayerCopy {
     package mutating func delivered(_ key: Text, _ value: Value?) {
         // If a generation is known, the service decides.
         guard seen == 0 else { return }
+        if key.utf8Count == 0 {
+            for index in queue.indices { queue[index].replacesAll = false }
+            base = [:]
+            return uncover(Array(visible.keys))
+        }
         for index in queue.indices where !queue[index].isWhole && queue[index].tickets.isEmpty {
             if queue[index].changes[key] == .some(value) { queue[index].changes[key] = nil }
         }
@@ -223,6 +240,11 @@ package struct LayerCopy {
     package mutating func loaded(
         _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
     ) -> Set<Text> {
+        for index in queue.indices where queue[index].replacesAll {
+            queue[index].replacesAll = false
+            // What was set before this write goes too, and what was set afterwards is in later writes.
+            for key in values.keys where queue[index].changes[key] == nil { queue[index].changes[key] = .some(nil) }
+        }
         if !isUp { noteLateWrites(generation, values) }
         isUp = true
         // An older snapshot of changes was overtaken by what is known.
