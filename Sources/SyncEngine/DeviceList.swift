@@ -52,7 +52,9 @@ package final class DeviceList {
 
     /// Returns the identifier of the device that wrote under an origin; `nil` if it is unknown.
     package func identifier(of origin: Origin) -> String? {
-        origin == database.origin ? own.identifier : writers[origin]?.identifier
+        if origin == database.origin { return own.identifier }
+        if let writer = writers[origin] { return writer.identifier }
+        return (try? database.origins.former())?.contains(origin) == true ? own.identifier : nil
     }
 
     /// Returns the identifier of the device that wrote under all of these; `nil` if it is not one known device.

@@ -347,6 +347,15 @@ struct AccountSyncTests {
         #expect(device.sync.devices.identifier(of: origin) == "B", "what it wrote is still there")
     }
 
+    @Test func `what this device wrote under an earlier origin is known as its own`() throws {
+        try device.write("k", 1)
+        try device.database.origins.willPublish()
+        let origin = device.database.origin
+        #expect(try device.database.leaveOrigins(among: [origin]))
+        #expect(device.database.origin != origin && device.sync.devices.identifier(of: origin) == "d")
+        #expect(device.sync.devices.identifier(of: Origin(bits: 5)) == nil)
+    }
+
     @Test func `parts that only a device lacks are an error until it is removed from the list`() async throws {
         let backend = ScriptedBackend()
         let origin = Origin(bits: 98)
