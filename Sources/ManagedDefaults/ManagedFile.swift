@@ -139,7 +139,8 @@ package struct ManagedFile: Equatable, Sendable {
             _ = try Key(key.string, limit: keyLength)
             try value.validate()
         } catch {
-            throw refusal(place, "\(error)")
+            let sentence = "\(error)"
+            throw refusal(place, sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence)
         }
     }
 

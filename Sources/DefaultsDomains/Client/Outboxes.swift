@@ -55,8 +55,8 @@ package final class Outboxes: Sendable {
     }
 
     private static let homeless = """
-        The service can't be reached, and neither XDG_STATE_HOME nor HOME says where to keep settings until it can; \
-        they are lost when the program ends.
+        The service can't be reached, and there is no directory to keep settings in until it can: neither \
+        XDG_STATE_HOME nor HOME names one, or the program is set-user-ID. They are lost when the program ends.
         """
 
     /// Removes the writes that this process has put into an outbox and that are no longer pending.
