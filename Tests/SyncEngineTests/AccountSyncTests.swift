@@ -328,15 +328,19 @@ struct AccountSyncTests {
         #expect(try device.database.store("@devices").values.map(\.key.string) == ["d"])
     }
 
-    @Test func `the entry of a device that was forgotten goes after what it left, without a restart`() async throws {
-        let backend = ScriptedBackend()
-        let origin = Origin(bits: 98)
+    /// Signs in to an account in which the device B has written under an origin.
+    private func signIn(to backend: ScriptedBackend, besides origin: Origin) async throws {
         await backend.change {
             $0.changes = ["@devices": listed(["B": 5])]
             $0.devices = [origin: RemoteDevice(identifier: "B", name: "B")]
         }
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try await device.syncNow()
+    }
+
+    @Test func `the entry of a device that was forgotten goes after what it left, without a restart`() async throws {
+        let (backend, origin) = (ScriptedBackend(), Origin(bits: 98))
+        try await signIn(to: backend, besides: origin)
         #expect(try device.sync.forget(device: "B"))
         try await device.syncNow()
         #expect(Set(try device.database.store("@devices").values.map(\.key.string)) == ["B", "d"])
@@ -357,14 +361,8 @@ struct AccountSyncTests {
     }
 
     @Test func `parts that only a device lacks are an error until it is removed from the list`() async throws {
-        let backend = ScriptedBackend()
-        let origin = Origin(bits: 98)
-        await backend.change {
-            $0.changes = ["@devices": listed(["B": 5])]
-            $0.devices = [origin: RemoteDevice(identifier: "B", name: "B")]
-        }
-        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
-        try await device.syncNow()
+        let (backend, origin) = (ScriptedBackend(), Origin(bits: 98))
+        try await signIn(to: backend, besides: origin)
         await backend.change { ($0.isComplete, $0.lackingOrigins) = (false, [origin]) }
         await #expect(throws: RemoteError.self) { try await device.syncNow() }
         #expect(device.sync.lastError?.code == .unavailable && device.sync.state == .idle)
