@@ -27,22 +27,6 @@ struct OutboxTests {
         #expect(outbox.writes == [write("a", .integer(2)), write("b", nil)])
     }
 
-    @Test func `a write that empties a layer drops what came before it, and nothing of others when it is added again`()
-        throws
-    {
-        func write(_ key: Text, isHost: Bool = false) -> Outbox.Write {
-            Outbox.Write(key: key, value: .integer(1), isHost: isHost, time: 1, generation: 0)
-        }
-        var outbox = Outbox(domain: "d")
-        outbox.add([write("a"), write("h", isHost: true)])
-        outbox.add([.emptying(isHost: false, time: 2), write("b")])
-        #expect(outbox.writes.map(\.key) == ["h", "", "b"])
-        outbox.add([write("another program's")])
-        outbox.add([.emptying(isHost: false, time: 3), write("c")])
-        #expect(Set(outbox.writes.map(\.key)) == ["h", "", "b", "another program's", "c"])
-        #expect(try Outbox(outbox.encoded, domain: "d") == outbox)
-    }
-
     @Test func `a file that is torn anywhere gives nothing`() {
         var outbox = Outbox(domain: "d")
         outbox.add([write("a", .string("text")), write("b", nil)])

@@ -29,6 +29,9 @@ final class DefaultsLink {
     private var connection: ServiceConnection?
     private var match: Slot?
     private var opened: Set<Text> = []
+    /// The open domains whose changes the service doesn't signal, because the user follows too many.
+    private var unfollowed: Set<String> = []
+    private var following: EventSource?
     private var isOpening = false
     private var isUp = false
     /// The number of the attempt. What belongs to an earlier one is discarded.
@@ -90,6 +93,7 @@ final class DefaultsLink {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
                 let domains = try await open(names.map(\.string), process.program, connection)
                 guard attempt == self.attempt else { return }
+                process.gates.found()
                 for domain in domains { process.opened(domain) }
                 // A domain that doesn't exist for this program is empty.
                 process.gates.open(names)
@@ -114,9 +118,31 @@ final class DefaultsLink {
             }
         } catch let error as UbiquitousStoreError where error.code == .limitsExceeded {
             let domains = try await connection.openDomains(names, program: program, subscribing: false, ofUser: uid)
-            logDefaults(names.map { Text($0) }, "can be read, but changes by others are not seen: \(error.message)")
+            if unfollowed.isEmpty { logDefaults("Changes by other programs are not seen for now: \(error.message)") }
+            unfollowed.formUnion(names)
+            followLater()
             return domains
         }
+    }
+
+    /// Tries every half a minute to follow the domains that could only be read.
+    private func followLater() {
+        following = EventLoop.shared.after(.seconds(30), accuracy: .seconds(10)) { [weak self] in
+            EventLoop.task { await self?.follow() }
+        }
+    }
+
+    private func follow() async {
+        let (names, attempt) = (Array(unfollowed.sorted().prefix(Self.domainsInACall)), attempt)
+        guard isUp, let connection, let process, !names.isEmpty else { return }
+        let domains = try? await connection.openDomains(names, program: process.program, ofUser: uid)
+        guard attempt == self.attempt else { return }
+        if let domains {
+            for domain in domains { process.opened(domain) }
+            unfollowed.subtract(names)
+            for domain in domains where domain.values == nil { readAlone(domain.name) }
+        }
+        if !unfollowed.isEmpty { followLater() }
     }
 
     /// How many domains a call may open. The service limits them, because it holds the layers of each.
@@ -155,6 +181,7 @@ final class DefaultsLink {
         isOpening = false
         isUp = false
         opened = []
+        (unfollowed, following) = ([], nil)
         fetching = []
         fetchAgain = []
     }

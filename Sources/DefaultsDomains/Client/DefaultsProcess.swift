@@ -16,8 +16,8 @@ final class DefaultsProcess: Sendable {
     /// The queue on which observers are called.
     static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
 
-    /// How long the first read may wait for a service that exists but doesn't answer, in seconds. Others don't wait until
-    /// it answers.
+    /// How long a read may wait for a service that exists but doesn't answer, in seconds. After that, no read waits until
+    /// the service answers.
     static let readPatience: TimeInterval = 5
 
     let link: DefaultsLink
@@ -97,8 +97,9 @@ final class DefaultsProcess: Sendable {
         // The bus's own thread would wait for itself.
         if EventLoop.shared.isIsolatingCurrentContext() == true { return }
         // A service that hangs has not read what an earlier process left for it either.
-        if gates.wait(for: domains, atMost: gates.isSilent ? 0 : Self.readPatience) { return }
-        gates.isSilent = true
+        let (isSilent, answers) = gates.silence
+        if gates.wait(for: domains, atMost: isSilent ? 0 : Self.readPatience) { return }
+        gates.becomeSilent(since: answers)
         preload(domains)
     }
 
@@ -146,7 +147,7 @@ final class DefaultsProcess: Sendable {
                 update.roaming(domain, &state)
                 for isHost in [false, true] {
                     let layer = SearchList.Layer(of: domain, isHost: isHost)
-                    let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil && !$0.emptiesLayer }
+                    let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil }
                     let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
                     state.layers[layer, default: LayerCopy()].preload(changes)
                     update.layer(layer, changes.keys, state)
@@ -191,6 +192,11 @@ final class DefaultsProcess: Sendable {
     @discardableResult
     func replace(_ layer: SearchList.Layer, by values: [Text: Value]) -> Bool {
         let isKnown = state.withLock { $0.layers[layer]?.generation != nil }
+        if !isKnown, let domain = layer.place?.domain {
+            logDefaults(
+                "The service is not there, so nobody knows what else the domain \"\(domain)\" holds. That goes once there is "
+                    + "a service, if this program still runs then.")
+        }
         var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
         for key in contents(of: layer).keys where values[key] == nil { changes[key] = .some(nil) }
         return changes.isEmpty && isKnown ? false : write(layer, changes, isWhole: true, replacingAll: true)

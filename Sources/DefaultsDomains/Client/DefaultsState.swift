@@ -41,13 +41,11 @@ struct DefaultsState {
     func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
-            let emptying = copy.replacesAll ? [Outbox.Write.emptying(isHost: isHost, time: time)] : []
-            return emptying
-                + copy.pending.map { key, value in
-                    Outbox.Write(
-                        key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
-                        unanswered: copy.unanswered(key))
-                }
+            return copy.pending.map { key, value in
+                Outbox.Write(
+                    key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
+                    unanswered: copy.unanswered(key))
+            }
         } + (roaming[domain]?.pendingWrites(time: time) ?? [])
     }
 

@@ -13,6 +13,7 @@ final class DomainGates: Sendable {
         var gates: [Text: Gate] = [:]
         var isAbsent = false
         var isSilent = false
+        var answers = 0
     }
 
     private let state = Mutex(State())
@@ -20,11 +21,12 @@ final class DomainGates: Sendable {
     /// Whether the service was not found, so that nothing waits for it.
     var isAbsent: Bool { state.withLock { $0.isAbsent } }
 
-    /// Whether a thread has waited in vain, and nothing has arrived since. No other has to find that out.
-    var isSilent: Bool {
-        get { state.withLock { $0.isSilent } }
-        set { state.withLock { $0.isSilent = newValue } }
-    }
+    /// Whether a thread has waited in vain, and nothing has arrived since; and how often something has arrived.
+    var silence: (isSilent: Bool, answers: Int) { state.withLock { ($0.isSilent, $0.answers) } }
+
+    /// Notes that a thread has waited in vain, so that no other has to find that out.
+    /// - Parameter answers: how often something had arrived before it waited.
+    func becomeSilent(since answers: Int) { state.withLock { $0.isSilent = $0.isSilent || $0.answers == answers } }
 
     /// The domains that are wanted.
     var wanted: [Text] { state.withLock { Array($0.gates.keys) } }
@@ -62,8 +64,8 @@ final class DomainGates: Sendable {
         for gate in state.withLock({ Array($0.gates.values) }) { gate.open() }
     }
 
-    /// Notes that the service exists.
-    func found() { state.withLock { ($0.isAbsent, $0.isSilent) = (false, false) } }
+    /// Notes that the service has answered.
+    func found() { state.withLock { ($0.isAbsent, $0.isSilent, $0.answers) = (false, false, $0.answers + 1) } }
 
     /// Notes that the service can't be reached.
     /// - Returns: the wanted domains.

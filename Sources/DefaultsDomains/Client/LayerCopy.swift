@@ -101,9 +101,6 @@ package struct LayerCopy {
         }
     }
 
-    /// Whether a pending write replaces all that the service has.
-    package var replacesAll: Bool { queue.contains(where: \.replacesAll) }
-
     private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
 
     // MARK: The app
@@ -115,9 +112,13 @@ package struct LayerCopy {
     package mutating func write(
         _ changes: Changes, isWhole: Bool = false, replacingAll replacesAll: Bool = false, ticket: Ticket? = nil
     ) {
-        let write = Write(
-            changes: changes, isWhole: isWhole, replacesAll: replacesAll && generation == nil,
-            tickets: ticket.map { [$0] } ?? [])
+        var write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
+        if replacesAll && generation == nil {
+            // Nothing was sent yet, and what was set before goes with all the rest.
+            write.replacesAll = true
+            write.tickets = queue.flatMap(\.tickets) + write.tickets
+            queue = []
+        }
         if let last = queue.indices.last, !isWhole, !queue[last].isWhole, queue[last].since == nil {
             queue[last].changes.merge(changes) { $1 }
             queue[last].tickets += write.tickets
@@ -163,15 +164,10 @@ package struct LayerCopy {
     package mutating func delivered(_ key: Text, _ value: Value?) {
         // If a generation is known, the service decides.
         guard seen == 0 else { return }
-        if key.utf8Count == 0 {
-            for index in queue.indices { queue[index].replacesAll = false }
-            base = [:]
-            return uncover(Array(visible.keys))
-        }
         for index in queue.indices where !queue[index].isWhole && queue[index].tickets.isEmpty {
             if queue[index].changes[key] == .some(value) { queue[index].changes[key] = nil }
         }
-        queue.removeAll { $0.changes.isEmpty }
+        queue.removeAll { $0.changes.isEmpty && !$0.isWhole }
         base[key] = value
     }
 

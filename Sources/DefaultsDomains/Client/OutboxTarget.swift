@@ -32,29 +32,12 @@ extension ServiceConnection {
             return try await deliver(writes, to: store.string, target.since)
         }
         let place = LayerAddress(target.domain, isHost: target.isHost)
-        if writes.contains(where: \.emptiesLayer) { return try await replace(writes.changes, in: place) }
         let isUncertain = target.since != nil && writes.contains { !$0.unanswered.isEmpty }
         let snapshot = isUncertain ? try await snapshot(place) : nil
         let groups = Dictionary(grouping: writes) { write in
             snapshot.flatMap { write.follows(on: $0.values[write.key]) ? $0.generation : nil } ?? target.since
         }
         for (since, writes) in groups { try await apply(writes.changes, to: place, unlessChangedSince: since) }
-    }
-
-    /// Makes these the only values of a layer.
-    private func replace(_ changes: Changes, in place: LayerAddress) async throws {
-        while true {
-            let snapshot = try await snapshot(place)
-            var changes = changes
-            changes[""] = nil
-            for key in snapshot.values.keys where changes[key] == nil { changes[key] = .some(nil) }
-            do {
-                try await apply(changes, to: place, ifGeneration: snapshot.generation)
-                return
-            } catch let error as UbiquitousStoreError where error.code == .conflict {
-                continue
-            }
-        }
     }
 
     /// Stores have no option for this: read what has changed, and write if nothing changes meanwhile.

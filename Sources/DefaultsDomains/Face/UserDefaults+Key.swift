@@ -47,7 +47,7 @@ extension UserDefaults {
     /// Without a service, it waits until there is one.
     ///
     /// - Throws: ``UbiquitousStoreError`` if it is refused, and then nothing has changed; `CancellationError` if the task
-    ///   is cancelled, and then the value is set all the same, as by the subscript.
+    ///   is cancelled, and then the value is set as by the subscript.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await update { try $0.set(value, for: key) }
     }
@@ -74,7 +74,7 @@ extension UserDefaults {
     /// Without a service, it waits until there is one.
     ///
     /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws, and then nothing has changed;
-    ///   `CancellationError` if the task is cancelled, and then they are made all the same.
+    ///   `CancellationError` if the task is cancelled, and then they are made, or refused as a whole, without it.
     public func update(_ body: (inout Update) throws -> Void) async throws {
         var update = Update()
         try body(&update)

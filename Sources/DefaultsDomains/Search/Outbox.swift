@@ -7,9 +7,6 @@
 //     Writes    [ Key, Value (absent if removed), Host, Store (of a key that roams), Time, Generation,
 //                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none) ]
 //
-// A write with the key "", which no setting has, empties the layer before the layer's other writes. Only a process that
-// did not know the layer's values makes one.
-//
 // A reader ignores a file of another version, of another domain, or that it can't read to its end.
 
 package import PropertyList
@@ -79,12 +76,8 @@ package struct Outbox: Equatable, Sendable {
         }
     }
 
-    /// Adds writes. A later one of the same key and layer replaces an earlier one, and one that empties a layer all
-    /// earlier ones, unless it was there already.
+    /// Adds writes. A later one of the same key and layer replaces an earlier one.
     package mutating func add(_ added: [Write]) {
-        for emptying in added where emptying.emptiesLayer && !writes.contains(where: { $0.target == emptying.target }) {
-            writes.removeAll { $0.isHost == emptying.isHost && $0.store == nil }
-        }
         var replaced: Set<Write.Target> = []
         let latest = added.reversed().filter { replaced.insert($0.target).inserted }.reversed()
         writes.removeAll { replaced.contains($0.target) }
@@ -134,14 +127,6 @@ extension Outbox.Write {
         fileprivate let store: Text?
     }
 
-    /// Makes a write that empties a layer.
-    package static func emptying(isHost: Bool, time: Int64) -> Self {
-        Self(key: "", value: nil, isHost: isHost, time: time, generation: 0)
-    }
-
-    /// Whether it empties its layer before the layer's other writes.
-    package var emptiesLayer: Bool { key.utf8Count == 0 && value == nil && store == nil }
-
     var target: Target { Target(key: key, isHost: isHost, store: store) }
 
     fileprivate var encoded: Value {
@@ -161,8 +146,7 @@ extension Outbox.Write {
             case .integer(let generation)? = entry["Generation"]
         else { return nil }
         if let value = entry["Value"], (try? value.validate(.domain)) == nil { return nil }
-        let isEmptying = key.utf8Count == 0 && entry["Value"] == nil && entry["Store"] == nil
-        guard isEmptying || (try? Key(key.string, limit: Limits.domain.keyLength)) != nil else { return nil }
+        guard (try? Key(key.string, limit: Limits.domain.keyLength)) != nil else { return nil }
         var store: Text?
         if let name = entry["Store"] {
             guard case .string(let text) = name else { return nil }
