@@ -9,6 +9,8 @@ final class AccountWatch {
     private var watchers: [UUID: AsyncStream<UbiquitousStore.AccountState>.Continuation] = [:]
     private var account: AccountObject?
     private var match: Slot?
+    /// The number of services found and lost. What belongs to an earlier one is discarded.
+    private var attempt = 0
     /// What is reported since the service was lost.
     private var loss: UbiquitousStore.AccountState?
 
@@ -35,24 +37,27 @@ final class AccountWatch {
     /// Subscribes to a service that has been found, if there are watchers.
     func follow(_ connection: ServiceConnection) async {
         loss = nil
+        attempt += 1
+        let attempt = attempt
         if watchers.isEmpty { return }
         let account = connection.account()
         do {
-            match = try await account.onChange { [weak self] _ in EventLoop.task { await self?.tell() } }
+            let match = try await account.onChange { [weak self] _ in EventLoop.task { await self?.tell() } }
             try await account.subscribe()
-            self.account = account
+            guard attempt == self.attempt else { return }
+            (self.account, self.match) = (account, match)
             await tell()
         } catch {
             // The service has gone again; the link calls this for the next one.
-            self.account = nil
+            if attempt == self.attempt { self.account = nil }
         }
     }
 
     /// Reports, once, that there is no service, and why.
-    func lose(_ error: any Error) {
+    func lose(_ error: UbiquitousStoreError) {
+        attempt += 1
         (account, match) = (nil, nil)
         guard loss == nil else { return }
-        let error = error as? UbiquitousStoreError ?? UbiquitousStoreError(.serviceUnavailable, "\(error)")
         let state = UbiquitousStore.AccountState(unavailable: error)
         loss = state
         for continuation in watchers.values { continuation.yield(state) }

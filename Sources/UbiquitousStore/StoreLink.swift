@@ -136,7 +136,7 @@ final class StoreLink {
         match = nil
         complainOnce(error)
         store?.lose()
-        accountWatch.lose(error)
+        if let error = error as? UbiquitousStoreError, Self.isLoss(error.code) { accountWatch.lose(error) }
         retryLater(error)
     }
 
@@ -167,6 +167,12 @@ final class StoreLink {
         // its signal came before this attempt failed, so another attempt is needed.
         return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
             && connection?.owner == nil
+    }
+
+    /// Returns whether an app has no service after this error. After others, such as an overload, it has one again at
+    /// the next attempt.
+    private static func isLoss(_ code: UbiquitousStoreError.Code) -> Bool {
+        isFinal(code) || [.serviceUnavailable, .timedOut].contains(code)
     }
 
     /// Returns whether this service will always give this answer.

@@ -67,7 +67,7 @@ final class PreferencesWindow {
                 let (changes, states) = (store.changes, store.account)
                 try await store.synchronize()
                 self.store = store
-                takeStored()
+                if preference.open(stored: stored) { store[.backgroundColor] = preference.color.rawValue }
                 MainThread.task { [weak self] in for await change in changes { self?.note(change) } }
                 MainThread.task { [weak self] in for await state in states { self?.note(state) } }
             } catch {
@@ -79,15 +79,12 @@ final class PreferencesWindow {
         }
     }
 
-    private func takeStored() {
-        if preference.open(stored: stored) { store?[.backgroundColor] = preference.color.rawValue }
-    }
-
     private func note(_ state: UbiquitousStore.AccountState) {
         account.subtitle = state.sentence
         let wasCutOff = isCutOff
         isCutOff = state.status == .unavailable
-        if wasCutOff && !isCutOff { takeStored() }
+        // The store itself sends what was set meanwhile.
+        if wasCutOff && !isCutOff { _ = preference.open(stored: stored) }
     }
 
     private func note(_ change: UbiquitousStore.Change) {
