@@ -94,14 +94,15 @@ extension Daemon {
         let uids = everybody ? users.known : [client.uid]
         var list = StoreList()
         for uid in uids {
+            let stores: [String]
             do {
-                for identifier in try listedStores(of: users.user(uid), for: client) {
-                    try list.add(identifier, of: uid)
-                }
-            } catch let error as EngineError where everybody {
+                stores = try listedStores(of: users.user(uid), for: client)
+            } catch let error where everybody {
                 // Root is told of all others' stores.
                 logger.error("The data of the user \(uid) can't be opened: \(error)")
+                continue
             }
+            for identifier in stores { try list.add(identifier, of: uid) }
         }
         try call.reply { reply in
             try reply.container("a", "(uso)") {

@@ -46,6 +46,7 @@ enum DataBackup {
             var lines: [String] = []
             for data in all {
                 do { try copy(data.path, to: "\(path)/\(data.name)") } catch {
+                    if case EngineError.diskFull = error { throw error }
                     if isFull(path) { throw error }
                     try? FileManager.default.removeItem(atPath: "\(path)/\(data.name)")
                     lines.append("\(data.name): \(error)\n")
@@ -84,6 +85,7 @@ enum DataBackup {
             } catch {
                 // A file that has disappeared was a temporary one.
                 if access("\(directory)/\(name)", F_OK) != 0 { continue }
+                if (error as? CocoaError)?.code == .fileWriteOutOfSpace { throw EngineError.diskFull }
                 throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
             }
         }

@@ -59,7 +59,10 @@ struct BackUpCommand: ServiceCommand {
     /// Writes a copy of the data to the archive, and removes it.
     /// - Returns: what the copy lacks.
     private func write(_ directory: String, to archive: Int32, _ owner: ServiceOwner) throws -> [String] {
-        let list = owner.perform { try? WholeFile.read("\(directory)/\(DataNames.notCopied)") }
+        let list = try owner.perform {
+            let path = "\(directory)/\(DataNames.notCopied)"
+            return access(path, F_OK) == 0 ? try WholeFile.read(path) : []
+        }
         let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "-c", "."]
         let code = owner.run(tar, output: archive)
         _ = owner.run(["rm", "-rf", "--", directory])
@@ -67,6 +70,6 @@ struct BackUpCommand: ServiceCommand {
             unlink(file)
             throw Failure(.refused, "Tar could not write \(Output.printable(file)).")
         }
-        return String(decoding: list ?? [], as: UTF8.self).split(separator: "\n").map(String.init)
+        return String(decoding: list, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 }
