@@ -123,6 +123,12 @@ final class MoveToKey {
             throw BusError.store(
                 .conflict, "The account has not arrived whole; nothing is moved before it has. \(problem)")
         }
+        guard passesOver || sync.hasReadAll || sync.lastError != nil || sync.hasUnread else {
+            throw BusError.store(
+                .conflict,
+                "Parts of the account that only a removed device had have not arrived. The account is moved without them "
+                    + "with \"--pass-over-unread\".")
+        }
         guard passesOver || sync.hasReadAll && !sync.hasUnread else {
             throw BusError.store(
                 .conflict,
