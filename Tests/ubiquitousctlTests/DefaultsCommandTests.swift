@@ -182,6 +182,10 @@ struct DefaultsCommandTests {
         try await Terminal.with { (terminal: Terminal) async throws in
             _ = try terminal.device.directory.makeDirectory("share/applications", mode: 0o755)
             try terminal.write("share/applications/\(editor).desktop", "[Desktop Entry]\nName=My Tool\n")
+            for name in ["One", "Other"] {
+                let text = "[Desktop Entry]\nName=Twice\n[Desktop Action new]\nName=New Window\n"
+                try terminal.write("share/applications/org.example.\(name).desktop", text)
+            }
             let variables = ["XDG_DATA_DIRS=" + terminal.file("share")]
             for (number, name) in [editor, "\(editor).desktop", "My Tool"].enumerated() {
                 let written = try await terminal.ctl(
@@ -189,7 +193,10 @@ struct DefaultsCommandTests {
                 #expect(written.code == 0, "\(written)")
                 #expect(try await terminal.ctl("defaults", "read", editor, "size").output == "\(number)")
             }
-            for name in ["Your Tool", "../\(editor)", ""] {
+            let twice = ["defaults", "delete", "-app", "Twice", "size"]
+            expect(
+                try await terminal.ctl(arguments: twice, variables: variables), 2, "org.example.One, org.example.Other")
+            for name in ["Your Tool", "New Window", "../\(editor)", ""] {
                 let written = try await terminal.ctl(
                     "defaults", "write", "-app", name, "size", "-int", "9", variables: variables)
                 expect(written, 1, "There is no app named")

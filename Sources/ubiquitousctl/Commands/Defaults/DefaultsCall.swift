@@ -95,9 +95,13 @@ struct DefaultsCall {
 
     private func read() async throws {
         guard let domain = words.domain else { return try await readEverything() }
-        if !words.rest.isEmpty { return print(try await value()) }
+        if !words.rest.isEmpty {
+            if isEffective { try remarkOnRoaming([try key()]) }
+            return print(try await value())
+        }
         let values = try await values()
         if values.isEmpty { throw absent(domain) }
+        if isEffective { try remarkOnRoaming(values.keys.sorted()) }
         print(.dictionary(values))
     }
 

@@ -82,7 +82,7 @@ struct DefaultsWords: Equatable {
         case "-currentHost", "-host": throw usage("\(word) goes before the verb")
         case "-app":
             guard let name = words.popFirst() else { throw usage("-app takes the name of an app") }
-            guard let domain = InstalledApps.identifier(of: name) else {
+            guard let domain = try InstalledApps.identifier(of: name) else {
                 throw Failure(
                     .absent, "There is no app named \(Output.quoted(name))",
                     advice: "Nothing was changed. An app that is not installed can be named as a domain, without -app.")
