@@ -86,7 +86,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "forget", "kitchen"), 3)
             expect(try await terminal.ctl("account", "rename", " "), 2, "not spaces alone")
             expect(try await terminal.ctl("account", "renew"), 3, "has no password")
-            expect(try await terminal.ctl("account", "rename", "two\nlines"), 2, "no control characters")
+            expect(try await terminal.ctl("account", "rename", "two\nlines"), 2, "only characters that can be shown")
         }
     }
 

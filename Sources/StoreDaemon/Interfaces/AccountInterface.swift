@@ -44,7 +44,7 @@ extension UserAccount {
 
     private static func check(deviceName name: String) throws(BusError) {
         guard RemoteDevice.isName(name) else {
-            throw .invalidArguments("A device's name has 1 to 255 bytes, and no control characters.")
+            throw .invalidArguments("A device's name has 1 to 255 bytes, and only characters that can be shown.")
         }
     }
 

@@ -76,8 +76,8 @@ extension Catalogue {
         Eine beschädigte Datenbank wurde beiseitegelegt; möglicherweise fehlen Werte. „ubiquitousctl doctor“ zeigt, \
         was zu tun ist
         """,
-        "A name has 1 to 255 bytes, no control characters, and not spaces alone.":
-            "Ein Name hat 1 bis 255 Bytes, keine Steuerzeichen, und besteht nicht nur aus Leerzeichen.",
+        "A name has 1 to 255 bytes, only characters that can be shown, and not spaces alone.":
+            "Ein Name hat 1 bis 255 Bytes, nur darstellbare Zeichen, und besteht nicht nur aus Leerzeichen.",
         """
         A password in the address can be seen by everybody, and now it has been: change it, and use --login and \
         --password-file.

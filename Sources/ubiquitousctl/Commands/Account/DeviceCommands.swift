@@ -50,7 +50,7 @@ struct RenameCommand: ServiceCommand {
     func validate() throws {
         guard !name.allSatisfy(\.isWhitespace), name.cleaned(atMost: 255, ending: "") == name else {
             throw ValidationError(
-                localized("A name has 1 to 255 bytes, no control characters, and not spaces alone."))
+                localized("A name has 1 to 255 bytes, only characters that can be shown, and not spaces alone."))
         }
     }
 
