@@ -93,18 +93,25 @@ final class DefaultsLink {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
                 let domains = try await open(names.map(\.string), process.program, connection)
                 guard attempt == self.attempt else { return }
-                process.gates.found()
-                for domain in domains { process.opened(domain) }
+                take(domains, process)
                 // A domain that doesn't exist for this program is empty.
                 process.gates.open(names)
                 opened.formUnion(names)
-                for domain in domains where domain.values == nil { readAlone(domain.name) }
             }
         }
         guard attempt == self.attempt else { return }
         isUp = true
         failures = 0
         for layer in process.unsettled { EventLoop.task { await self.send(layer) } }
+    }
+
+    /// Takes over the answer about domains, and reads what did not fit into it.
+    private func take(_ domains: [OpenedDomain], _ process: DefaultsProcess) {
+        process.gates.found()
+        for domain in domains {
+            process.opened(domain)
+            if domain.values == nil { readAlone(domain.name) }
+        }
     }
 
     /// Opens domains, and follows them if the service lets this user follow more.
@@ -138,9 +145,8 @@ final class DefaultsLink {
         let domains = try? await connection.openDomains(names, program: process.program, ofUser: uid)
         guard attempt == self.attempt else { return }
         if let domains {
-            for domain in domains { process.opened(domain) }
+            take(domains, process)
             unfollowed.subtract(names)
-            for domain in domains where domain.values == nil { readAlone(domain.name) }
         }
         if !unfollowed.isEmpty { followLater() }
     }

@@ -16,8 +16,8 @@ final class DefaultsProcess: Sendable {
     /// The queue on which observers are called.
     static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
 
-    /// How long a read may wait for a service that exists but doesn't answer, in seconds. After that, no read waits until
-    /// the service answers.
+    /// How long a read may wait for a service that exists but doesn't answer, in seconds. After that, no read waits
+    /// until the service answers.
     static let readPatience: TimeInterval = 5
 
     let link: DefaultsLink
@@ -105,7 +105,6 @@ final class DefaultsProcess: Sendable {
 
     /// Takes over a domain's layers and managed settings, which have arrived.
     func opened(_ domain: OpenedDomain) {
-        gates.found()
         change(reason: DefaultsChange.otherProcess) { state, update in
             for isHost in [false, true] {
                 guard let snapshot = isHost ? domain.host : domain.values else { continue }
