@@ -130,7 +130,7 @@ package struct Manifest: Equatable, Sendable {
         guard case .array(let values) = dictionary[Text(key)] ?? .array([]) else { throw refusal }
         return try values.map { value throws(Refusal) in
             guard case .string(let text) = value else { throw refusal }
-            if text.containsNUL || text.containsNoncharacter {
+            guard text.fitsMessages else {
                 throw Refusal(key: key, reason: "a string has a character that no message can carry")
             }
             return text.string

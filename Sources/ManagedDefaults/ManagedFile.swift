@@ -154,7 +154,7 @@ package struct ManagedFile: Equatable, Sendable {
         guard case .array(let values) = value else { throw problem }
         return try values.map { value throws(Manifest.Refusal) in
             guard case .string(let text) = value else { throw problem }
-            if text.containsNUL || text.containsNoncharacter {
+            guard text.fitsMessages else {
                 throw refusal(place, "a string has a character that no message can carry")
             }
             return text

@@ -67,8 +67,8 @@ public struct CanonicalEncoder: Sendable {
         self.bytes.append(contentsOf: bytes)
     }
 
-    /// Writes the number of UTF-8 bytes as a varint, then the UTF-8. U+0000 and noncharacters are written too, but refused when
-    /// read.
+    /// Writes the number of UTF-8 bytes as a varint, then the UTF-8. U+0000 and noncharacters are written too, but
+    /// refused when read.
     public mutating func text(_ text: Text) {
         text.withBytes {
             count($0.count)

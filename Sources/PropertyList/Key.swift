@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A store's key: 1 to 128 UTF-16 code units, without U+0000 and noncharacters. Keys are compared and sorted by their UTF-8 bytes.
+/// A store's key: 1 to 128 UTF-16 code units, without U+0000 and noncharacters. Keys are compared and sorted by their
+/// UTF-8 bytes.
 ///
 /// The limit of the length is Apple's (`NSUbiquitousKeyValueStore`), which counts UTF-16 code units, so that a key that
 /// fits there fits here.

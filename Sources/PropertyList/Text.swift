@@ -8,8 +8,8 @@ public struct Text: Sendable {
     /// The string, with contiguous UTF-8.
     public let string: String
 
-    /// Makes a text of any string. ``Value/validate(_:)`` and ``Key/init(_:)`` refuse U+0000 and
-    /// noncharacters; this doesn't.
+    /// Makes a text of any string. ``Value/validate(_:)`` and ``Key/init(_:)`` refuse U+0000 and noncharacters; this
+    /// doesn't.
     public init(_ string: String) {
         var string = string
         string.makeContiguousUTF8()
@@ -22,9 +22,12 @@ public struct Text: Sendable {
     /// Whether it contains U+0000, which a D-Bus string cannot.
     public var containsNUL: Bool { withBytes { $0.containsZero } }
 
-    /// Whether it contains a noncharacter, such as U+FFFF. Unicode reserves them for a program's own use, and libsystemd
-    /// refuses messages with them.
+    /// Whether it contains a noncharacter, such as U+FFFF. Unicode reserves them for a program's own use, and
+    /// libsystemd refuses messages with them.
     public var containsNoncharacter: Bool { withBytes { $0.firstNoncharacter != nil } }
+
+    /// Whether a message of the service can carry it: it has neither U+0000 nor a noncharacter.
+    public var fitsMessages: Bool { !containsNUL && !containsNoncharacter }
 
     @inline(__always)
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {

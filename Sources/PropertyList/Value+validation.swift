@@ -34,8 +34,8 @@ extension ValueError: CustomStringConvertible {
 }
 
 extension Value {
-    /// Checks the rules of one value (nesting, size, neither U+0000 nor noncharacters in strings and dictionary keys, finite dates) and
-    /// returns its ``size``.
+    /// Checks the rules of one value (nesting, size, neither U+0000 nor noncharacters in strings and dictionary keys,
+    /// finite dates) and returns its ``size``.
     ///
     /// It stops at the first broken rule. It recurses at most `limits.depth + 1` times and visits at most
     /// `limits.valueBytes` scalars, so it is safe for values from anywhere. (Freeing a value that is nested thousands

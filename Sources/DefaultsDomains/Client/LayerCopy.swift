@@ -107,8 +107,8 @@ package struct LayerCopy {
 
     /// Takes a write of the app.
     ///
-    /// - Parameter replacesAll: whether the write is to leave nothing else. That counts as long as it isn't known what the
-    ///   service has.
+    /// - Parameter replacesAll: whether the write is to leave nothing else. That counts as long as it isn't known what
+    ///   the service has.
     package mutating func write(
         _ changes: Changes, isWhole: Bool = false, replacingAll replacesAll: Bool = false, ticket: Ticket? = nil
     ) {

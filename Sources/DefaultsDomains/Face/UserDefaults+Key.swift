@@ -46,8 +46,8 @@ extension UserDefaults {
     ///
     /// Without a service, it waits until there is one.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is refused, and then nothing has changed; `CancellationError` if the task
-    ///   is cancelled, and then the value is set as by the subscript.
+    /// - Throws: ``UbiquitousStoreError`` if it is refused, and then nothing has changed; `CancellationError` if the
+    ///   task is cancelled, and then the value is set as by the subscript.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await update { try $0.set(value, for: key) }
     }
