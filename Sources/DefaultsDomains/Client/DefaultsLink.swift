@@ -227,7 +227,7 @@ final class DefaultsLink {
         else { return fillOutboxesLater() }
         let attempt = attempt
         do {
-            let generation = try await (call.changes.count == 1 ? Patience() : .none).call {
+            let generation = try await (call.isIndivisible ? Patience() : .none).call {
                 try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
             }
             guard attempt == self.attempt else { return }

@@ -47,10 +47,12 @@ package struct LayerCopy {
         package let changes: Changes
         /// Keys that changed after this generation stay as they are; `nil` to change all keys.
         package let since: UInt64?
+        /// Whether a refusal counts at once, because there are no parts to send again.
+        package let isIndivisible: Bool
 
         /// Makes a call from its parts.
-        package init(changes: Changes, since: UInt64?) {
-            (self.changes, self.since) = (changes, since)
+        package init(changes: Changes, since: UInt64?, isIndivisible: Bool) {
+            (self.changes, self.since, self.isIndivisible) = (changes, since, isIndivisible)
         }
     }
 
@@ -157,7 +159,9 @@ package struct LayerCopy {
         singles = max(0, singles - 1)
         sent = Array(queue.prefix(count))
         queue.removeFirst(count)
-        return Call(changes: sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }, since: first.since)
+        return Call(
+            changes: sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }, since: first.since,
+            isIndivisible: count == 1 && first.isIndivisible)
     }
 
     /// Notes that another process has delivered a write of this layer from an outbox.
@@ -196,7 +200,7 @@ package struct LayerCopy {
     package mutating func refused(isForAll: Bool = false) -> Write? {
         let writes = sent
         sent = []
-        guard writes.count == 1, var write = writes.first, write.isWhole || write.changes.count == 1 else {
+        guard writes.count == 1, var write = writes.first, write.isIndivisible else {
             let parts = writes.count > 1 ? writes : writes.flatMap(\.halves)
             queue = parts + queue
             singles += parts.count
@@ -301,6 +305,8 @@ package struct LayerCopy {
 }
 
 extension LayerCopy.Write {
+    fileprivate var isIndivisible: Bool { isWhole || changes.count == 1 }
+
     /// The write in two parts. The callers wait for the second one.
     fileprivate var halves: [Self] {
         let entries = Array(changes)
