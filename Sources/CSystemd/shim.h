@@ -10,6 +10,7 @@
 #include <signal.h>
 // Missing from the Glibc module.
 #include <malloc.h>
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
-
-/// The address of a bus.
+/// The address of a bus. Set-user-ID programs ignore the environment.
 public enum BusAddress: Sendable, Equatable {
     /// The system bus: `DBUS_SYSTEM_BUS_ADDRESS`, or the well-known socket.
     case system
@@ -17,20 +15,16 @@ public enum BusAddress: Sendable, Equatable {
     func resolved() throws(BusError) -> String {
         switch self {
         case .system:
-            return environment("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/run/dbus/system_bus_socket"
+            return TrustedEnvironment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "unix:path=/run/dbus/system_bus_socket"
         case .session:
-            if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
-            guard let directory = environment("XDG_RUNTIME_DIR") else {
+            if let address = TrustedEnvironment["DBUS_SESSION_BUS_ADDRESS"] { return address }
+            guard let directory = TrustedEnvironment["XDG_RUNTIME_DIR"] else {
                 throw .disconnected("Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set.")
             }
             return "unix:path=\(escaped(directory))/bus"
         case .address(let address):
             return address
         }
-    }
-
-    private func environment(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     private func escaped(_ path: String) -> String {

@@ -19,7 +19,7 @@ struct StorePlace: Hashable, Sendable {
     ///   - bus: the app's choice: `system`, `session` or an address.
     init(
         identifier: String? = nil, bus: String? = nil,
-        environment: [String: String] = ProcessInfo.processInfo.environment,
+        environment: [String: String] = ProcessInfo.processInfo.trustedEnvironment,
         manifestDirectories: [String]? = nil
     ) {
         busName = bus ?? environment.named("UBIQUITOUS_STORE_BUS") ?? "system"

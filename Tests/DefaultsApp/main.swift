@@ -33,10 +33,15 @@ func say(_ text: String) {
     FileHandle.standardOutput.write(Data((text + "\n").utf8))
 }
 
+let words = CommandLine.arguments.dropFirst().prefix { !$0.hasPrefix("-") }.map { $0 }
+if words.first == "use" { UserDefaults.use(domain: words[1]) }
 let settings = Settings()
 UserDefaults.standard.register(defaults: ["registered": 1])
-let words = CommandLine.arguments.dropFirst().prefix { !$0.hasPrefix("-") }.map { $0 }
 switch words.first {
+case "use", "domain":
+    // It is in use already.
+    let isSet = UserDefaults.use(domain: "org.example.Late")
+    say("\(UserDefaults.domain) \(isSet)")
 case "read": say(words.dropFirst().map { UserDefaults.standard.string(forKey: $0) ?? "none" }.joined(separator: " "))
 case "write": UserDefaults.standard.set(words[2], forKey: words[1])
 case "write-at-exit":

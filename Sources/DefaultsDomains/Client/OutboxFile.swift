@@ -19,11 +19,10 @@ package struct OutboxFile: Sendable {
     private let stem: String
 
     /// Returns the directory for the outboxes of the process's user; `nil` if there is none: without a home directory,
-    /// and in set-user-id programs.
+    /// and in set-user-ID programs.
     package static func standardDirectory(
-        _ environment: [String: String] = ProcessInfo.processInfo.environment
+        _ environment: [String: String] = ProcessInfo.processInfo.trustedEnvironment
     ) -> String? {
-        guard geteuid() == getuid(), getegid() == getgid() else { return nil }
         let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.local/state" : nil }
         return (state ?? home).map { $0 + "/ubiquitous-store/outbox" }

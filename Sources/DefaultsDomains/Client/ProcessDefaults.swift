@@ -47,7 +47,7 @@ enum ProcessDefaults {
             if let place = choice.place { return place }
             let place = find(
                 domain: choice.domain, bus: choice.bus, program: program,
-                environment: ProcessInfo.processInfo.environment)
+                environment: ProcessInfo.processInfo.trustedEnvironment)
             choice.place = place
             return place
         }

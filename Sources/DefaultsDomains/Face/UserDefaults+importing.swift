@@ -5,6 +5,7 @@ internal import Foundation
 internal import Glibc
 internal import PropertyList
 internal import PropertyListFiles
+internal import UbiquitousStore
 
 extension UserDefaults {
     /// Imports what this program stored with Foundation's class on Linux, in `$XDG_CONFIG_HOME/<program>.plist`
@@ -51,7 +52,7 @@ extension UserDefaults {
     }
 
     private static var foundationDirectory: String? {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ProcessInfo.processInfo.trustedEnvironment
         if let config = environment["XDG_CONFIG_HOME"], config.hasPrefix("/") { return config }
         return environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.config" : nil }
     }
