@@ -306,7 +306,7 @@ let package = Package(
             name: "ubiquitousctlTests",
             dependencies: [
                 "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "SDBus", "PropertyList",
-                "PropertyListFiles",
+                "PropertyListFiles", "defaults-app",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .testTarget(

@@ -56,6 +56,30 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `what a program has set without the service is read, and is older than what is written`() async throws {
+        try await Terminal.with(started: false) { (terminal: Terminal) async throws in
+            let variables = ["XDG_STATE_HOME=" + terminal.file("state"), "UBIQUITOUS_STORE_DOMAIN=" + editor]
+            func app(_ value: String) async throws {
+                let program = try ChildProcess.built("defaults-app")
+                let words = ["write", "size", value]
+                #expect(try await terminal.ctl(arguments: words, variables: variables, program: program).code == 0)
+            }
+            func ctl(_ words: String...) async throws -> ProgramResult {
+                try await terminal.ctl(arguments: ["defaults"] + words, variables: variables)
+            }
+            try await app("14")
+            try await terminal.device.start()
+            expect(try await ctl("--check", "delete", editor, "size"), 1, "does not exist")
+            #expect(try await ctl("read", editor, "size").output == "\"14\"")
+            terminal.device.kill()
+            try await app("15")
+            try await terminal.device.start()
+            #expect(try await ctl("write", editor, "size", "16").code == 0)
+            #expect(try await ctl("read", editor, "size").output == "\"16\"")
+            #expect(try await ctl("history", editor, "size").output == "\"15\"\n\"14\"")
+        }
+    }
+
     @Test func `words that are too many, and options that come too late, change nothing`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             func ctl(_ words: String...) async throws -> ProgramResult {

@@ -86,7 +86,10 @@ final class DefaultsLink {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
-                await OutboxDelivery(domain: domain, process: process, connection: connection).run()
+                await OutboxDelivery(domain: domain, from: process.outboxes, over: connection) {
+                    // The store has a connection of its own, so its copy may be older.
+                    await process.mirror(domain)?.refresh()
+                }.run()
                 process.outboxDelivered(domain)
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import PropertyList
-internal import SDBus
-internal import UbiquitousStore
+package import PropertyList
+package import SDBus
+package import UbiquitousStore
 
-/// Delivers to the service what other processes left in outboxes. A key that changed since stays as it is.
+/// Delivers to the service what processes left in a domain's outbox. A key that changed since stays as it is.
 @BusActor
-struct OutboxDelivery {
-    let domain: Text
-    let process: DefaultsProcess
-    let connection: ServiceConnection
+package struct OutboxDelivery {
+    private let domain: Text
+    private let outboxes: Outboxes
+    private let connection: ServiceConnection
+    private let storeChanged: () async -> Void
 
-    nonisolated init(domain: Text, process: DefaultsProcess, connection: ServiceConnection) {
-        (self.domain, self.process, self.connection) = (domain, process, connection)
+    /// - Parameter storeChanged: is called when values have been delivered to the store of the keys that roam.
+    package init(
+        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection,
+        storeChanged: @escaping () async -> Void = {}
+    ) {
+        (self.domain, self.outboxes, self.connection) = (domain, outboxes, connection)
+        self.storeChanged = storeChanged
     }
 
     /// Delivers the outbox. What the service doesn't answer stays for the next time.
-    func run() async {
-        guard let file = process.outboxes.file(domain), file.exists, let right = await right(to: file),
+    package func run() async {
+        guard let file = outboxes.file(domain), file.exists, let right = await right(to: file),
             let outbox = file.read()
         else { return }
         defer { extendLifetime(right) }
@@ -25,8 +31,7 @@ struct OutboxDelivery {
             do {
                 try await deliver(writes, to: target)
                 file.remove(writes)
-                // The store has a connection of its own, so its copy may be older.
-                if target.store != nil { await process.mirror(domain)?.refresh() }
+                if target.store != nil { await storeChanged() }
             } catch {
                 // The writes stay for the next time.
             }
@@ -39,7 +44,7 @@ struct OutboxDelivery {
         let end = EventLoop.now + 2_000_000
         while true {
             if let right = file.delivery() { return right }
-            guard process.outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
+            guard outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
             try? await Task.sleep(for: .milliseconds(20))
         }
     }

@@ -2,6 +2,7 @@
 
 internal import AppManifest
 internal import DefaultsDomains
+internal import Glibc
 internal import ManagedDefaults
 internal import PropertyList
 internal import PropertyListFiles
@@ -29,6 +30,7 @@ struct DefaultsCall {
     var isEffective = false
 
     func run() async throws {
+        if !isCheck { await deliverOutboxes() }
         switch words.verb {
         case .read: try await read()
         case .readType: try await readType()
@@ -46,6 +48,15 @@ struct DefaultsCall {
             let key = words.rest.first.map { Text($0) }
             try await DomainWatch(connection, place(try domain), key: key, form: form).run()
         case .help, .managed: break
+        }
+    }
+
+    /// Delivers what the user's programs set while there was no service, so that this call sees it.
+    private func deliverOutboxes() async {
+        guard uid == geteuid(), let domain = words.domain else { return }
+        let outboxes = Outboxes(directory: OutboxFile.standardDirectory())
+        for name in [domain, DefaultsWords.globalDomain] {
+            await OutboxDelivery(domain: name, from: outboxes, over: connection).run()
         }
     }
 
