@@ -28,8 +28,12 @@ final class Terminal: Sendable {
     static func with(
         _ kind: PrivateBus.Kind = .session, started isStarted: Bool = true, _ body: (Terminal) async throws -> Void
     ) async throws {
-        await Desks.shared.take()
-        defer { Task { await Desks.shared.giveBack() } }
+        try await Desks.shared.withDesk { try await withMachine(kind, started: isStarted, body) }
+    }
+
+    private static func withMachine(
+        _ kind: PrivateBus.Kind, started isStarted: Bool, _ body: (Terminal) async throws -> Void
+    ) async throws {
         let terminal = try await Terminal(kind, started: isStarted)
         defer {
             terminal.device.signal(SIGCONT)
@@ -151,11 +155,22 @@ private actor Desks {
     private var free = 4
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
-    func take() async {
+    /// Whether the running test has a desk. One that needs several machines puts them all on it: if it waited for
+    /// another desk, tests could wait for each other for ever.
+    @TaskLocal private static var isTaken = false
+
+    nonisolated func withDesk(_ body: () async throws -> Void) async throws {
+        if Self.isTaken { return try await body() }
+        await take()
+        defer { Task { await giveBack() } }
+        try await Self.$isTaken.withValue(true) { try await body() }
+    }
+
+    private func take() async {
         if free > 0 { free -= 1 } else { await withCheckedContinuation { waiting.append($0) } }
     }
 
-    func giveBack() {
+    private func giveBack() {
         if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
     }
 }
