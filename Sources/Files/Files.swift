@@ -105,6 +105,14 @@ package enum Files {
         if let failure, access(path, F_OK) != 0 { throw failure }
     }
 
+    /// Returns how many bytes this user may still write to a file system; `nil` if it doesn't tell.
+    /// - Parameter path: a file or directory in it.
+    package static func freeBytes(at path: String) -> UInt64? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
+    }
+
     /// Syncs a directory, so that its names are on disk.
     package static func synchronize(directory: String) throws(SystemError) {
         let descriptor = try check { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }

@@ -168,6 +168,21 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "it needs root, to have a disk that is full"))
+    func `an archive that the disk has no room for is not called broken, and leaves nothing`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .data(Array(repeating: 1, count: 900_000)))
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 0)
+            try await Terminal.with(started: false) { (other: Terminal) async throws in
+                _ = try other.device.directory.mountSmallDisk("state", bytes: 512 << 10)
+                try await other.device.start()
+                expect(try await other.ctl("admin", "restore", archive), 3, "There is no room in", "was changed")
+                #expect(Self.others(other).isEmpty)
+            }
+        }
+    }
+
     @Test func `a backup or an archive that can't be is refused, and leaves nothing`() async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))

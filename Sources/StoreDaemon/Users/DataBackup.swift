@@ -65,11 +65,7 @@ enum DataBackup {
     }
 
     /// Whether the file system has less room left than a copy of a small database takes.
-    private static func isFull(_ path: String) -> Bool {
-        var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return true }
-        return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue < 1 << 20
-    }
+    private static func isFull(_ path: String) -> Bool { Files.freeBytes(at: path) ?? 0 < 1 << 20 }
 
     private static func make(_ path: String) throws {
         guard mkdir(path, 0o700) == 0 else {

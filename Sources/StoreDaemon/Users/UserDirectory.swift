@@ -94,11 +94,7 @@ struct UserDirectory {
     }
 
     /// How many bytes the service may still write; `nil` if the file system doesn't tell.
-    var freeBytes: UInt64? {
-        var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return nil }
-        return UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
-    }
+    var freeBytes: UInt64? { Files.freeBytes(at: path) }
 
     /// The name of the user whose data it is; `nil` if it isn't known.
     var ownerName: String? { recordedName ?? UserName.nameAtOnce(of: uid) }

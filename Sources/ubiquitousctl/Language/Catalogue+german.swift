@@ -356,6 +356,7 @@ extension Catalogue {
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "In {1} steht kein Passwort.",
+        "There is no room in {1} to unpack {2}.": "In {1} ist kein Platz, um {2} zu entpacken.",
         "There is no space left for the data of this user; nothing was stored.":
             "Für die Daten dieses Benutzers ist kein Platz mehr; es wurde nichts gespeichert.",
         "There is no space left on this device for the user's data. Free some.":

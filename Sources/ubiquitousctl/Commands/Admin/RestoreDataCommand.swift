@@ -133,6 +133,12 @@ struct RestoreDataCommand: ServiceCommand {
             defer { if let errors { close(errors) } }
             guard owner.run(tar, input: archive, errors: errors ?? STDERR_FILENO) == 0 else {
                 let reason = errors.map(Self.clause) ?? ""
+                // Tar tells a full disk in several ways.
+                if let room = owner.perform({ Files.freeBytes(at: place) }), room < 64 << 10 {
+                    throw Failure(
+                        .refused, "There is no room in \(stateDirectory) to unpack \(Output.quoted(file)).",
+                        advice: "Nothing was changed.")
+                }
                 throw Failure(
                     .usage, "\(Output.quoted(file)) can't be unpacked\(reason).",
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
