@@ -73,9 +73,9 @@ struct SettingsTests {
         #expect(settings == expected)
     }
 
-    @Test(arguments: ["\r\n", "\r", "\n"])
-    func `lines of an editor on another system are lines`(end: String) throws {
-        let lines = ["# a comment", "[Sync]", "RequireEncryption=yes", "Backends=folder", ""]
+    @Test(arguments: ["\r\n", "\r", "\n"], ["# a comment", "\u{FEFF}# a comment", "\u{FEFF}"])
+    func `a file of an editor on another system is read`(end: String, first: String) throws {
+        let lines = [first, "[Sync]", "RequireEncryption=yes", "Backends=folder", ""]
         let settings = try Settings(file: lines.joined(separator: end))
         #expect(settings.requiresEncryption && settings.backends == ["folder"])
         let (_, errors) = Settings.read([SettingsFile(path: "", text: (lines + ["Frob=1"]).joined(separator: end))])

@@ -31,8 +31,10 @@ extension Settings {
         var errors: [SettingsError] = []
         for file in files {
             var reader = SettingsReader()
-            // CR LF is one character. Without it, a file from another system would be one line, maybe a comment.
-            let lines = file.text.split(omittingEmptySubsequences: false) { ["\n", "\r\n", "\r"].contains($0) }
+            // Editors of other systems begin a file with a byte order mark, and end its lines with CR LF, which is one
+            // character.
+            let text = file.text.first == "\u{FEFF}" ? file.text.dropFirst() : file.text[...]
+            let lines = text.split(omittingEmptySubsequences: false) { ["\n", "\r\n", "\r"].contains($0) }
             for (index, line) in lines.enumerated() {
                 do { try reader.read(trimmed(line), into: &settings) } catch {
                     errors.append(SettingsError(file: file.path, line: index + 1, reason: error.reason))
