@@ -121,7 +121,13 @@ package struct BrowserLoginClient: Sendable {
     /// Cancels the request that is under way.
     package func close() { client.close() }
 
+    /// Sends a request; if the task is canceled, the request fails.
     private func send(_ request: HTTPRequest) async throws(BrowserLogin.Flaw) -> HTTPResponse {
-        do throws(HTTPFailure) { return try await client.send(request) } catch { throw .unreachable("\(error)") }
+        let result = await withTaskCancellationHandler {
+            await client.result(of: request)
+        } onCancel: {
+            close()
+        }
+        do throws(HTTPFailure) { return try result.get() } catch { throw .unreachable("\(error)") }
     }
 }

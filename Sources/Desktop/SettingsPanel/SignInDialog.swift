@@ -159,9 +159,9 @@ final class SignInDialog {
             do {
                 try form.readCertificate()
                 try await body(form, service)
-            } catch is CancellationError {
             } catch {
-                flaw = FieldError(error, in: form)
+                // Whoever has canceled needs no reason.
+                flaw = Task.isCancelled ? nil : FieldError(error, in: form)
             }
             self?.widgets.isBusy = false
             self?.attempt = nil

@@ -4,6 +4,7 @@ import HTTPClient
 import ServerTesting
 import Synchronization
 import Testing
+import UbiquitousStoreTesting
 
 @testable import PanelModel
 
@@ -82,6 +83,20 @@ struct BrowserLoginTests {
         #expect(credentials?.user == "ada")
         #expect(credentials?.password == "app")
         #expect(credentials?.server == nextcloud.url + "/nc")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a server that doesn't answer can be given up`() async throws {
+        let server = try SilentServer()
+        var form = SignInForm(.nextcloud)
+        form.values[.server] = "http://127.0.0.1:\(server.port)"
+        let client = try BrowserLoginClient(form)
+        let login = Task { try await client.begin() }
+        try await eventually("the server is asked") { server.isAsked }
+        let start = ContinuousClock.now
+        login.cancel()
+        await #expect(throws: BrowserLogin.Flaw.self) { try await login.value }
+        // Without that, the request would end after half a minute.
+        #expect(start.duration(to: .now) < .seconds(20))
     }
 
     @Test func `a server that is no Nextcloud is said to be none`() async throws {
