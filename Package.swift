@@ -346,7 +346,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             path: "Sources/Desktop/PrefsInStorage", resources: [.embedInCode("UI/window.ui")]),
         .executableTarget(
             name: "prefs-in-cloud", dependencies: ["Adwaita", "GLibLoop", "PrefsColors", "UbiquitousStore"],
-            path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI/window.ui")]),
+            path: "Sources/Desktop/PrefsInCloud", resources: [.embedInCode("UI")]),
         // What the settings panel shows and does, without GTK.
         .target(
             name: "PanelModel",

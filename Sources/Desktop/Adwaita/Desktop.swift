@@ -37,7 +37,7 @@ package final class FileChooser: Object {
     }
 }
 
-/// The desktop's clipboard and browser.
+/// The desktop's clipboard, browser and applications.
 @MainActor
 package enum Desktop {
     /// Puts a text into the clipboard.
@@ -46,8 +46,32 @@ package enum Desktop {
         gdk_clipboard_set_text(gdk_display_get_clipboard(display), text)
     }
 
+    /// Starts an application, or brings the one that runs to the front.
+    package static func launch(_ application: DesktopApplication) {
+        let context = gdk_display_get_default().flatMap { gdk_display_get_app_launch_context($0) }
+        application.launch(in: context.map { Object(owned: UnsafeMutableRawPointer($0)) })
+    }
+
     /// Opens a page in the browser.
-    package static func browse(_ address: String, from window: Window) {
-        gtk_show_uri(window.as(GtkWindow.self), address, UInt32(GDK_CURRENT_TIME))
+    /// - Returns: whether there is a browser that could be started.
+    package static func browse(_ address: String, from window: Window) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let data = Unmanaged.passRetained(Answer(continuation)).toOpaque()
+            gtk_show_uri_full(
+                window.as(GtkWindow.self), address, UInt32(GDK_CURRENT_TIME), nil,
+                { parent, result, data in
+                    guard let data else { return }
+                    var error: UnsafeMutablePointer<GError>?
+                    let window = parent.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: GtkWindow.self) }
+                    let isShown = gtk_show_uri_full_finish(window, result, &error) != 0
+                    g_clear_error(&error)
+                    Unmanaged<Answer>.fromOpaque(data).takeRetainedValue().continuation.resume(returning: isShown)
+                }, data)
+        }
+    }
+
+    private final class Answer: Sendable {
+        let continuation: CheckedContinuation<Bool, Never>
+        init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = continuation }
     }
 }

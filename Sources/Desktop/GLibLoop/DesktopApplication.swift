@@ -30,9 +30,11 @@ package final class DesktopApplication: Object {
     }
 
     /// Starts the application, or activates the one that runs. A failure is logged.
-    package func launch() {
+    ///
+    /// - Parameter context: a `GAppLaunchContext`, which lets the application's window come to the front.
+    package func launch(in context: Object? = nil) {
         var error: UnsafeMutablePointer<GError>?
-        if g_app_info_launch(opaque, nil, nil, &error) != 0 { return }
+        if g_app_info_launch(opaque, nil, context?.as(GAppLaunchContext.self), &error) != 0 { return }
         defer { g_clear_error(&error) }
         logWarning(error.map { String(cString: $0.pointee.message) } ?? "The application could not be started.")
     }

@@ -76,7 +76,10 @@ final class Desktop {
             try call.append("show-\(page)")
             try call.container("a", "v" as StaticString) {}
             try call.container("a", "{sv}" as StaticString) {
-                if let token { try call.append(hint: "activation-token", token) }
+                // Before GTK 4.10, the token is read under its older name.
+                for name in ["activation-token", "desktop-startup-id"] {
+                    if let token { try call.append(hint: name, token) }
+                }
             }
         }
     }

@@ -201,6 +201,11 @@ private struct AccountSentence {
     }
 
     private static func offline(_ account: AccountDescription, _ place: String, _ now: UInt64) -> Self {
+        if account.lastError?.code == .noAccount {
+            return Self(
+                .bad, tr("The Folder Is Not There Any More"),
+                tr("Make it again on %1, or sign in again. Changes are kept and sent later.", place), .tryNow)
+        }
         let next = Age.text(until: account.nextAttempt, at: now)
         let explanation =
             next.map { tr("%1 can't be reached; next attempt %2. Changes are kept and sent later.", place, $0) }

@@ -23,10 +23,13 @@ package struct AppUsage: Equatable, Sendable {
     }
 
     /// The share of keys or bytes that is in use, whichever is greater; 1 is full, and a merge can make it more.
-    package var share: Double {
-        max(
-            Double(keys) / Double(max(1, limits.keys)), Double(bytes) / Double(max(1, limits.totalBytes)))
-    }
+    package var share: Double { max(shareOfKeys, shareOfBytes) }
+
+    /// Whether more of the keys than of the bytes is in use.
+    var isMainlyKeys: Bool { shareOfKeys > shareOfBytes }
+
+    private var shareOfKeys: Double { Double(keys) / Double(max(1, limits.keys)) }
+    private var shareOfBytes: Double { Double(bytes) / Double(max(1, limits.totalBytes)) }
 }
 
 /// What the apps page shows.
@@ -90,10 +93,14 @@ package struct AppsPage: Equatable, Sendable {
 
     private static func subtitle(_ app: AppUsage) -> String {
         if app.keys == 0 { return tr("No settings yet") }
-        let usage = tr(
-            "%1 · %2 of %3", trn("%1 setting", "%1 settings", app.keys), sizeText(app.bytes),
-            sizeText(app.limits.totalBytes))
-        switch level(app.share) {
+        let level = level(app.share)
+        let (count, size) = (trn("%1 setting", "%1 settings", app.keys), sizeText(app.bytes))
+        // The limit that is near, if one is.
+        let usage =
+            level != .usual && app.isMainlyKeys
+            ? tr("%1 of %2 settings · %3", "\(app.keys)", "\(app.limits.keys)", size)
+            : tr("%1 · %2 of %3", count, size, sizeText(app.limits.totalBytes))
+        switch level {
         case .usual: return usage
         case .nearlyFull: return tr("%1 · nearly full", usage)
         case .full: return tr("%1 · full: remove some settings in the app", usage)

@@ -19,7 +19,7 @@ extension UbiquitousStore.AccountState {
         case .paused where lastError?.code == .keyNeeded: tr("Paused: the account asks for its recovery words")
         case .paused where lastError?.code == .remoteReset: tr("Paused: the account is not there any more")
         case .paused: tr("Paused on this device")
-        default: lastError?.message ?? tr("Sync has failed")
+        default: tr("Sync has failed")
         }
     }
 }

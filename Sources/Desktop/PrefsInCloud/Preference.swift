@@ -10,6 +10,8 @@ struct Preference: Equatable {
     var color: BackgroundColor
     /// The color kept on this device, for when there is no service.
     private(set) var localColor: BackgroundColor
+    /// The color before the user's choices that may still be refused.
+    private var formerColor: BackgroundColor
     /// Whether the color was chosen while there was no service, and is still to be passed on.
     private(set) var isPending: Bool
     private(set) var lastChange = LastChange.none
@@ -17,14 +19,15 @@ struct Preference: Equatable {
     /// Why the color last changed, or why it did not.
     enum LastChange: Equatable {
         case none, here, otherDevice, otherProgram, firstDownload, otherAccount
-        case refused(String)
+        /// The store has no room.
+        case refused
         /// There is no service to keep the color.
         case notKept
     }
 
     /// Starts with what is kept on this device.
     init(localColor: BackgroundColor, isPending: Bool = false) {
-        (color, self.localColor, self.isPending) = (localColor, localColor, isPending)
+        (color, self.localColor, formerColor, self.isPending) = (localColor, localColor, localColor, isPending)
     }
 
     /// Takes the color of the store, which was opened or has its service again, if it has one.
@@ -47,12 +50,13 @@ struct Preference: Equatable {
     /// Takes a change that the user did not make here.
     /// - Parameters:
     ///   - stored: the store's present number; `nil` if it has none.
-    ///   - refusal: why a write was refused.
-    mutating func note(_ reason: UbiquitousStore.Change.Reason, stored: Int?, refusal: String?) {
+    mutating func note(_ reason: UbiquitousStore.Change.Reason, stored: Int?) {
         switch reason {
         case .initialSync: lastChange = .firstDownload
         case .otherProcess: lastChange = .otherProgram
-        case .quotaViolation: lastChange = .refused(refusal ?? "")
+        case .quotaViolation:
+            lastChange = .refused
+            if stored == nil { localColor = formerColor }
         // If a new account has no color, the local copy stays on the screen, and out of the account.
         case .account: lastChange = .otherAccount
         default: lastChange = .otherDevice
@@ -60,16 +64,13 @@ struct Preference: Equatable {
         take(stored)
     }
 
-    /// Notes that there is no service.
-    mutating func close() { lastChange = .notKept }
-
     /// Takes the store's number. One that is no color changes nothing, because later versions may have more colors.
     private mutating func take(_ stored: Int?) {
         guard let stored, let color = BackgroundColor(rawValue: stored) else {
             if stored == nil { color = localColor }
             return
         }
-        (self.color, localColor) = (color, color)
+        (self.color, localColor, formerColor) = (color, color, color)
     }
 }
 
@@ -82,8 +83,8 @@ extension Preference.LastChange {
         case .otherProgram: tr("Changed by another program on this device")
         case .firstDownload: tr("First download complete")
         case .otherAccount: tr("Another account")
-        case .refused(let reason): reason
-        case .notKept: tr("Not kept: the settings service is not running")
+        case .refused: tr("Not kept: the store of this app is full")
+        case .notKept: tr("Not kept: the settings can't be opened")
         }
     }
 }

@@ -33,7 +33,7 @@ final class PreferencesWindow {
         let settings: Button = interface.widget("settings")
         let panel = DesktopApplication("org.example.UbiquitousStore.Settings.desktop")
         settings.isVisible = panel != nil
-        settings.onPress { panel?.launch() }
+        settings.onPress { if let panel { Desktop.launch(panel) } }
         color.offer(BackgroundColor.allCases.map(\.name))
         show(nil)
         color.onSelection { [unowned self] in choose() }
@@ -45,6 +45,13 @@ final class PreferencesWindow {
     }
 
     func present() { window.present() }
+
+    /// Shows the keyboard shortcuts.
+    func showShortcuts() {
+        let shortcuts: Window = Interface(PackageResources.shortcuts_ui).widget("shortcuts")
+        shortcuts.attach(to: window)
+        shortcuts.present()
+    }
 
     // MARK: The user
 
@@ -72,8 +79,10 @@ final class PreferencesWindow {
                 MainThread.task { [weak self] in for await state in states { self?.note(state) } }
             } catch {
                 logWarning("The store could not be opened: \(error)")
-                account.subtitle = tr("The settings service is not running")
-                preference.close()
+                let code = (error as? UbiquitousStoreError)?.code
+                account.subtitle =
+                    code == .serviceUnavailable
+                    ? tr("The settings service is not running") : tr("The service refuses this app its settings")
             }
             isOpening = false
         }
@@ -81,6 +90,7 @@ final class PreferencesWindow {
 
     private func note(_ state: UbiquitousStore.AccountState) {
         account.subtitle = state.sentence
+        if let error = state.lastError { logWarning("The account has an error: \(error.message)") }
         let wasCutOff = isCutOff
         isCutOff = state.status == .unavailable
         // The store itself sends what was set meanwhile.
@@ -89,7 +99,8 @@ final class PreferencesWindow {
 
     private func note(_ change: UbiquitousStore.Change) {
         guard change.keys.contains("backgroundColor") || change.keys.isEmpty else { return }
-        preference.note(change.reason, stored: stored, refusal: change.error?.message)
+        if let error = change.error { logWarning("The color was refused: \(error.message)") }
+        preference.note(change.reason, stored: stored)
     }
 
     /// The store's number. One that is no color is logged, and ignored by ``Preference``.

@@ -15,6 +15,7 @@ application.onActivate {
     StyleSheet.add(BackgroundColor.styleSheet)
     if let window { window.present() } else { window = PreferencesWindow(application) }
 }
+application.addAction("shortcuts", shortcuts: ["F1", "<Control>question"]) { window?.showShortcuts() }
 application.addAction("quit", shortcuts: ["<Control>q"]) { application.quit() }
 application.setShortcuts(["<Control>w"], of: "window.close")
 exit(application.run())

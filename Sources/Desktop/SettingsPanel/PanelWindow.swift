@@ -64,6 +64,7 @@ final class PanelWindow {
         case .unavailable(let reason):
             devicesView.showUnavailable(reason)
             appsView.showUnavailable(reason)
+            storeView?.showUnavailable(reason)
         case .state(let state):
             devicesView.show(state.devicesPage)
             appsView.show(state)

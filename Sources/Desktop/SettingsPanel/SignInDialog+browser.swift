@@ -15,8 +15,12 @@ extension SignInDialog {
             let login = try await client.begin()
             if let self, !login.otherHosts.isEmpty, await !isTrusted(login.otherHosts) { return }
             guard let self else { return }
-            Desktop.browse(login.page, from: window)
             widgets.browserRow.subtitle = tr("Waiting for you to agree in the browser…")
+            if await !Desktop.browse(login.page, from: window) {
+                Desktop.copy(login.page)
+                widgets.browserRow.subtitle = tr(
+                    "No browser could be opened. The page's address is in the clipboard: %1", login.page)
+            }
             defer {
                 widgets.browserRow.subtitle = tr(
                     "Enter the server below; user name and app password fill themselves in")

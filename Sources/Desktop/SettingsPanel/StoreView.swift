@@ -49,17 +49,27 @@ final class StoreView {
         group.explanation =
             page.rows.isEmpty ? tr("There are none yet.") : tr("Open one to see what it was before.")
         rows?.show(page.rows)
+        rows?.areSensitive = true
+    }
+
+    /// Shows why the settings can't be changed.
+    func showUnavailable(_ reason: String) {
+        group.explanation = reason
+        rows?.areSensitive = false
     }
 
     // MARK: Earlier values
 
-    fileprivate func history(of key: Text, _ handler: @escaping @MainActor (HistoryPage) -> Void) {
+    fileprivate func history(of key: Text, _ handler: @escaping @MainActor (Result<HistoryPage, any Error>) -> Void) {
         guard let owner else { return }
         let (service, names) = (owner.panel.service, owner.state?.deviceNames ?? [:])
         MainThread.task { [store] in
-            // If the history can't be read, none is shown; the next call reports the reason.
-            let entries = (try? await service.history(of: key, in: store.id)) ?? []
-            handler(HistoryPage(entries, devices: names, now: microsecondsNow()))
+            do {
+                let entries = try await service.history(of: key, in: store.id)
+                handler(.success(HistoryPage(entries, devices: names, now: microsecondsNow())))
+            } catch {
+                handler(.failure(error))
+            }
         }
     }
 
@@ -134,19 +144,25 @@ private final class ValueRow: RowView {
 
     private func look() {
         guard let key = model?.id else { return }
-        owner?.history(of: key) { [weak self] page in self?.show(page, of: key) }
+        owner?.history(of: key) { [weak self] history in
+            guard let self else { return }
+            for widget in earlier { row.remove(widget) }
+            switch history {
+            case .success(let page): earlier = lines(page, of: key)
+            case .failure(let error): earlier = [ActionRow(title: ErrorSentence.text(error))]
+            }
+            for widget in earlier { row.add(widget) }
+        }
     }
 
-    private func show(_ page: HistoryPage, of key: Text) {
-        for widget in earlier { row.remove(widget) }
-        earlier = page.rows.map { entry in
+    private func lines(_ page: HistoryPage, of key: Text) -> [Widget] {
+        if page.rows.isEmpty { return [ActionRow(title: tr("No earlier values"))] }
+        return page.rows.map { entry in
             let line = ActionRow(title: entry.title, subtitle: entry.subtitle)
             let restore = Button(tr("Re_store"))
             restore.onPress { [weak owner] in owner?.restore(entry.value, as: key) }
             line.addSuffix(restore)
             return line
         }
-        if earlier.isEmpty { earlier = [ActionRow(title: tr("No earlier values"))] }
-        for widget in earlier { row.add(widget) }
     }
 }

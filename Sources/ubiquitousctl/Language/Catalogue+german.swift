@@ -156,6 +156,8 @@ extension Catalogue {
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
         "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
         "Looking at the stores": "Speicher werden durchgesehen",
+        "Make it on the server, or sign in again without --no-create, which makes it.":
+            "Legen Sie ihn auf dem Server an, oder melden Sie sich ohne --no-create neu an, dann wird er angelegt.",
         "Name a file.": "Geben Sie eine Datei an.",
         "Name an archive that \"ubiquitousctl admin backup\" has made.":
             "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",

@@ -17,7 +17,7 @@ final class FakeDesktop {
 
     private(set) var notifications: [Notification] = []
     private(set) var withdrawn: [UInt32] = []
-    /// Activated actions of the panel, with their activation tokens.
+    /// Activated actions of the panel, with the values of their data: the activation token under both of its names.
     private(set) var actions: [[String]] = []
     private var peer: Peer?
     private let bus: BusConnection

@@ -63,7 +63,9 @@ struct NotifierTests {
         let notification = try #require(desk.desktop.notifications.first)
         #expect(notification.title == "Settings Sync: The Account Is Gone")
         try desk.desktop.press(notification.number)
-        try await eventually("the panel is opened") { desk.desktop.actions == [["show-account", "token-1"]] }
+        try await eventually("the panel is opened") {
+            desk.desktop.actions == [["show-account", "token-1", "token-1"]]
+        }
         _ = try? await desk.client.account.syncNow()
         notifier.kill()
         // A second notifier knows what the first has shown. It ends with the account, after it has checked once.
@@ -96,7 +98,9 @@ struct NotifierTests {
         try await desk.shows(1)
         #expect(desk.desktop.notifications[0].title == "Settings Sync: The Recovery Words Are Missing")
         try desk.desktop.press(1)
-        try await eventually("the panel is opened") { desk.desktop.actions == [["show-account", "token-1"]] }
+        try await eventually("the panel is opened") {
+            desk.desktop.actions == [["show-account", "token-1", "token-1"]]
+        }
         try await desk.client.account.unlock(phrase)
         try await eventually("it is withdrawn") { desk.desktop.withdrawn == [1] }
         #expect(notifier.exit == nil)
@@ -133,7 +137,7 @@ struct NotifierTests {
         try await desk.shows(1)
         #expect(desk.desktop.notifications[0].text.hasPrefix("Notebook can't add settings"))
         try desk.desktop.press(1)
-        try await eventually("the panel is opened") { desk.desktop.actions == [["show-apps", "token-1"]] }
+        try await eventually("the panel is opened") { desk.desktop.actions == [["show-apps", "token-1", "token-1"]] }
         #expect(notifier.exit == nil)
     }
 

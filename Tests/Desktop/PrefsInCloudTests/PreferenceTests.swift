@@ -29,33 +29,42 @@ struct PreferenceTests {
 
     @Test(arguments: [4, -1, Int.max]) func `a number that is no color changes nothing`(number: Int) {
         var preference = opened(1)
-        preference.note(.server, stored: number, refusal: nil)
+        preference.note(.server, stored: number)
         #expect(preference.color == .red)
     }
 
     @Test(arguments: [
         (UbiquitousStore.Change.Reason.server, Preference.LastChange.otherDevice), (.otherProcess, .otherProgram),
-        (.initialSync, .firstDownload), (.account, .otherAccount), (.quotaViolation, .refused("full")),
+        (.initialSync, .firstDownload), (.account, .otherAccount), (.quotaViolation, .refused),
     ])
     func `the row says why the color changed`(reason: UbiquitousStore.Change.Reason, row: Preference.LastChange) {
         var preference = opened(1)
-        preference.note(reason, stored: 3, refusal: "full")
+        preference.note(reason, stored: 3)
         #expect(preference.lastChange == row)
         #expect(preference.color == .yellow)
     }
 
     @Test func `an account without a color shows the local copy's`() {
         var preference = opened(1)
-        preference.note(.account, stored: nil, refusal: nil)
+        preference.note(.account, stored: nil)
         #expect(preference.color == .red)
     }
 
     @Test func `a refused choice goes back to the store's color`() {
         var preference = opened(1)
         preference.choose(.green, isOpen: true)
-        preference.note(.quotaViolation, stored: 1, refusal: "The store is full.")
+        preference.note(.quotaViolation, stored: 1)
         #expect(preference.color == .red)
-        #expect(preference.lastChange == .refused("The store is full."))
+        #expect(preference.lastChange == .refused)
+    }
+
+    @Test func `choices that a store without a color refuses go back to the color before them`() {
+        var preference = opened(nil, local: .yellow)
+        preference.choose(.green, isOpen: true)
+        preference.choose(.red, isOpen: true)
+        preference.note(.quotaViolation, stored: nil)
+        #expect(preference.color == .yellow && preference.localColor == .yellow)
+        #expect(preference.lastChange == .refused)
     }
 
     @Test func `without a service a choice is shown, kept here, and said not to be kept`() {

@@ -106,6 +106,8 @@ extension PanelWindowTests {
             try await desk.enterPlace(folder.path)
             try await desk.press("Sign In Anyway")
             for desk in [desk, other] { try await desk.shows("Up to Date") }
+            // A device that runs would list itself again.
+            phone.device.kill()
             try await desk.press("Pause Sync")
             for desk in [desk, other] { try await desk.shows("Paused on This Device") }
             try await other.press("Resume")
@@ -139,6 +141,46 @@ extension PanelWindowTests {
             folder.isSilent = false
             try await desk.screen.press(.enter)
             try await desk.shows("Write these words down")
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a login in the browser, at a server that doesn't answer, can be canceled`() async throws {
+            let server = try ScriptedServer { _ in .nothing }
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.open()
+            try await desk.openSignIn(.nextcloud, showing: "App Password")
+            try await desk.reach("Open Browser")
+            try await desk.screen.enterField()
+            try await desk.screen.type("http://127.0.0.1:\(server.port)/")
+            try await desk.screen.press(.alt, "b")
+            try await eventually("the server is asked") { !server.requests.isEmpty }
+            try await desk.screen.waits(until: "only Cancel takes the keyboard") { $0.focus?.isOn("Cancel") == true }
+            try await desk.screen.press(.enter)
+            // An error would have the keyboard at its field.
+            try await desk.screen.waits(until: "the form is there again") { $0.focus?.isOn("Sign In") == true }
+            #expect(desk.complaints == [])
+        }
+
+        @Test func `a service that goes away is said on an app's page, and the page can be used when it is back`()
+            async throws
+        {
+            let desk = try await PanelDesk()
+            try await desk.device.start()
+            try await desk.client.store(PanelDesk.prefs).set("backgroundColor", .integer(1))
+            try await desk.open()
+            try await desk.turn(to: "Apps")
+            try await desk.reach(PanelDesk.prefs)
+            try await desk.screen.press(.enter)
+            try await desk.shows("Open one to see what it was before.")
+            desk.device.kill()
+            try await desk.shows("The settings service is not running.")
+            try await desk.hides("Open one to see what it was before.")
+            try await desk.device.start()
+            try await desk.shows("Open one to see what it was before.")
+            try await desk.reach("backgroundColor")
+            try await desk.screen.press(.space)
+            try await desk.shows("No earlier values")
             #expect(desk.complaints == [])
         }
 
