@@ -29,6 +29,15 @@ struct SecondImplementationTests {
         names(key).merging(more) { $1 }.merging(["do": what]) { $1 }
     }
 
+    /// Words as people write them.
+    private static func written(_ words: [Substring]) -> [String] {
+        [
+            words.joined(separator: " ").uppercased(), words.joined(separator: ", "),
+            words.joined(separator: "-") + ".", "«" + words.joined(separator: "_") + "»",
+            words.enumerated().map { "\($0 + 1). \($1)\r\n" }.joined(),
+        ]
+    }
+
     @Test func `both make the same phrases of keys and the same keys of phrases`() throws {
         var random = SplitMix(seed: 11)
         try expect(
@@ -37,11 +46,15 @@ struct SecondImplementationTests {
                 let phrase = RecoveryPhrase(of: key).words.joined(separator: " ")
                 let data = Array("key \(random.next())".utf8)
                 let hash = String(key.blobs.bucketHash(of: data) | 1 << 16, radix: 16).dropFirst()
-                return [
+                var cases = [
                     (Self.request("phrase", key), ["phrase": phrase]),
-                    (["do": "secret", "phrase": phrase.uppercased()], ["secret": hexadecimal(key.secretData)]),
                     (Self.request("hash", key, ["key": hexadecimal(data)]), ["hash": String(hash)]),
                 ]
+                for text in Self.written(phrase.split(separator: " ")) {
+                    #expect((try? RecoveryPhrase(reading: text))?.words.joined(separator: " ") == phrase, "\(text)")
+                    cases.append((["do": "secret", "phrase": text], ["secret": hexadecimal(key.secretData)]))
+                }
+                return cases
             })
     }
 

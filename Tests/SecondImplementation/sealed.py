@@ -11,6 +11,7 @@ read is answered with {"refused": "damaged" | "newer" | "foreign" | "another acc
 import hashlib
 import hmac
 import json
+import re
 import sys
 
 from cryptography.exceptions import InvalidTag
@@ -66,7 +67,7 @@ class Words:
         return " ".join(self.words[bits >> 11 * (11 - place) & 2047] for place in range(12))
 
     def secret(self, phrase):
-        words = phrase.split()
+        words = [word for word in re.split(r"[\W_]+", phrase) if word and not word.isdigit()]
         if len(words) != 12:
             raise Refused("%d words" % len(words))
         bits = 0
