@@ -51,6 +51,10 @@ struct EncryptionOptions: ParsableArguments {
             }
             try await attempt(request)
             if request.encrypts == true, signsIn { asks ? try await Phrase.show(account) : Phrase.remark() }
+        } catch let error as UbiquitousStoreError where error.code == .noAccount && phraseFile != nil {
+            throw Failure(
+                .refused, Sentence(verbatim: error.message),
+                advice: "--phrase-file is for an account that is there, and --encrypt for a new one.")
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
             request.encrypts = nil
             if rejectOthers { request.rejectsOthers = true }
