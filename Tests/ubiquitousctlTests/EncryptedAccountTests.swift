@@ -142,7 +142,17 @@ import UbiquitousStoreTesting
                 #expect(try await terminal.ctl("status").output.contains("signed-out") == (code != 0))
             }
             expect(try await terminal.ctl("account", "switch", urls[1], "--encrypt"), 0)
-            expect(try await terminal.ctl("account", "sign-out"), 3, "--forget-key signs out without them")
+            expect(try await terminal.ctl("account", "sign-out"), 3, "--forget-key leaves the account without")
+            for words in [[], ["--check"], ["--json"]] {
+                let switching = try await terminal.ctl(
+                    arguments: ["account", "switch", urls[0], "--no-encrypt"] + words)
+                expect(switching, 3, "Nobody has confirmed", "--forget-key")
+            }
+            let person = try terminal.atTerminal("account", "switch", urls[0], "--no-encrypt")
+            try await person.shows("Switch all the same? [y/N] ")
+            person.type("\n")
+            #expect(try await person.program.finish() == .code(3))
+            #expect(try await terminal.ctl("status").output.contains(urls[1]))
             for (answer, code) in [("\n", 3), ("y\n", 0)] as [(String, Int32)] {
                 let person = try terminal.atTerminal("account", "sign-out")
                 try await person.shows("Sign out all the same? [y/N] ")
@@ -150,6 +160,11 @@ import UbiquitousStoreTesting
                 #expect(try await person.program.finish() == .code(code))
             }
             expect(try await terminal.ctl("account", "sign-in", urls[1]), 3, "--phrase-file")
+            try terminal.write("words", String(repeating: "abandon ", count: 11) + "about")
+            let nowhere = "folder://" + (try terminal.device.directory.makeDirectory("nothing", mode: 0o700))
+            expect(
+                try await terminal.ctl("account", "sign-in", nowhere, "--phrase-file", terminal.file("words")), 3,
+                "There is no account here yet.", "--encrypt for a new one")
             // After the words were shown, nothing is asked.
             try FileManager.default.removeItem(atPath: urls[1].replacing("folder://", with: "") + "/a")
             expect(try await terminal.ctl("account", "sign-in", urls[1], "--encrypt"), 0)
@@ -177,6 +192,9 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-out", "--check"), 3, "Nobody has confirmed", "--forget-key")
             let forgetting = try await terminal.ctl("account", "sign-out", "--check", "--forget-key")
             #expect(forgetting.output == "would sign out of \(url)")
+            // Words that could not be written were not seen.
+            expect(try await terminal.line("ubiquitousctl account phrase >/dev/full"), 3, "can't be written to")
+            #expect(try await terminal.ctl("status").output.contains("yes, but nobody has confirmed"))
 
             terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes\n"))

@@ -72,7 +72,7 @@ function __ubiquitousctl_parse_tokens -S
             case 'renew'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'version' 'h/help'
             case 'switch'
-                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'reject-others' 'version' 'h/help'
+                __ubiquitousctl_parse_subcommand 1 'bus=' 'user=' 'n/check' 'json' 'login=' 'password-file=' 'token-file=' 'ca-file=' 'device-name=' 'no-create' 'bring-values' 'encrypt' 'no-encrypt' 'phrase-file=' 'reject-others' 'forget-key' 'version' 'h/help'
             case 'sign-out'
                 __ubiquitousctl_parse_subcommand 0 'bus=' 'user=' 'n/check' 'json' 'clear-values' 'forget-key' 'discard-changes' 'version' 'h/help'
             case 'sync'
@@ -403,6 +403,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" no-encrypt' -l 'no-encrypt' -d 'Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" phrase-file' -l 'phrase-file' -d 'Read the recovery phrase of an encrypted account from a file; - is standard input.' -rF
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" reject-others' -l 'reject-others' -d 'Let no other keys count than that of the words: for keys that none of your devices has made.'
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" forget-key' -l 'forget-key' -d 'Leave the account even if nobody has seen its recovery words.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account switch" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl account sign-out" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'

@@ -49,6 +49,8 @@ package struct AccountPage: Equatable, Sendable {
     package var encryption: String
     /// Whether this device has words to show.
     package var hasRecoveryWords: Bool
+    /// Whether nobody has confirmed the words of the encrypted account.
+    package var isPhraseUnconfirmed: Bool
     /// The move to a new key that is possible; `nil` if there is none.
     package var keyMove: KeyMove?
     /// Whether the move is possible now.
@@ -84,6 +86,7 @@ package struct AccountPage: Equatable, Sendable {
         isPaused = account.isPausedByUser
         encryption = Self.encryption(account)
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
+        isPhraseUnconfirmed = account.isPhraseUnconfirmed
         if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }

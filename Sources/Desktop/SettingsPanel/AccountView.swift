@@ -64,7 +64,10 @@ final class AccountView {
         encryption.connect(
             onShow: { [unowned self] in owner?.openWords(isNew: false) }, onMove: { [unowned self] in ask($0) })
         signOut.onPress { [unowned self] in askSigningOut() }
-        change.onPress { [unowned self] in owner?.openSignIn() }
+        change.onPress { [unowned self] in
+            guard page?.isPhraseUnconfirmed == true else { return owner?.openSignIn() ?? () }
+            askForgettingKey { [weak self] in self?.owner?.openSignIn() }
+        }
     }
 
     // MARK: Showing
@@ -248,26 +251,28 @@ final class AccountView {
             let keepsValues = answer == "keep"
             self?.owner?.perform { service in
                 if try await service.signOut(keepingValues: keepsValues, keepingLastKey: true) { return }
-                self?.askForgettingKey(keepingValues: keepsValues)
+                self?.askForgettingKey { [weak self] in
+                    self?.owner?.perform { _ = try await $0.signOut(keepingValues: keepsValues, keepingLastKey: false) }
+                }
             }
         }
     }
 
-    private func askForgettingKey(keepingValues keepsValues: Bool) {
+    /// Asks before the account is left although nobody has confirmed its words.
+    private func askForgettingKey(_ leave: @escaping @MainActor () -> Void) {
         owner?.ask(
-            tr("Sign Out Without the Recovery Words?"),
+            tr("Leave the Account Without the Recovery Words?"),
             tr(
                 "Nobody has confirmed the words of this encrypted account. Without them, and without a device that is signed in, nobody can read the account any more. Show the words and write them down first."
             ),
             [
-                ("forget", tr("Sign _Out Without Them"), .destructive),
+                ("forget", tr("_Leave Without Them"), .destructive),
                 ("show", tr("Show Recovery _Words…"), .suggested),
             ]
         ) { [weak self] answer in
             switch answer {
             case "show": self?.owner?.openWords(isNew: true)
-            case "forget":
-                self?.owner?.perform { _ = try await $0.signOut(keepingValues: keepsValues, keepingLastKey: false) }
+            case "forget": leave()
             default: break
             }
         }

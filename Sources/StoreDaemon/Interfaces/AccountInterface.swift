@@ -14,6 +14,7 @@ extension UserAccount {
     private static let signInOptions = [
         "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
         "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s", "reject-others": "b",
+        "keep-last-key": "b",
     ]
 
     // MARK: Signing in and out
@@ -27,6 +28,7 @@ extension UserAccount {
                 encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
                 rejectsOthers: options.boolean("reject-others", default: false))
             await self.attempts.stepEnd()
+            if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown(leavingFor: url) }
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),

@@ -130,6 +130,11 @@ struct AccountKeys {
                 + "what is in the remote can't be read any more.")
     }
 
+    /// Does the same before this device signs in to an account at another place.
+    func checkPhraseIsKnown(leavingFor url: String) throws {
+        if let file = try AccountFile.read(in: directory), !file.isPlace(url) { try checkPhraseIsKnown() }
+    }
+
     /// Returns the recovery phrase, which lets other devices in.
     /// - Parameter marksShown: whether the user has seen the phrase.
     func recoveryPhrase(of file: AccountFile, marksShown: Bool) throws -> String {

@@ -15,8 +15,8 @@ extension Catalogue {
         „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. Geben Sie sie mit „ubiquitousctl account \
         unlock“ ein, beim Anmelden mit --phrase-file.
         """,
-        "\"ubiquitousctl account phrase\" shows the words, and --forget-key signs out without them.":
-            "„ubiquitousctl account phrase“ zeigt die Wörter; --forget-key meldet ohne sie ab.",
+        "\"ubiquitousctl account phrase\" shows the words, and --forget-key leaves the account without them.":
+            "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
         "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.":
             "„ubiquitousctl account sync“ nennt den Grund; --discard-changes entfernt sie.",
@@ -254,6 +254,7 @@ extension Catalogue {
         "Standard input": "Die Standardeingabe",
         "Standard input is no UTF-8.": "Die Standardeingabe ist kein UTF-8.",
         "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
+        "Switch all the same? [y/N]": "Trotzdem wechseln? [j/N]",
         "Sync is paused on this device.": "Der Abgleich ist auf diesem Gerät angehalten.",
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",

@@ -35,7 +35,7 @@ struct MnemonicTests {
         Shown("test of recovery words", ["_Back"], ["_Done"]),
         Shown("which side", ["_Cancel"], ["Use _What Is There"], ["Use _This Device's"]),
         Shown("sign out", ["_Cancel"], ["Sign Out and _Remove"], ["Sign _Out"]),
-        Shown("sign out without words", ["_Cancel"], ["Sign _Out Without Them"], ["Show Recovery _Words…"]),
+        Shown("sign out without words", ["_Cancel"], ["_Leave Without Them"], ["Show Recovery _Words…"]),
         Shown(
             "other questions", ["_Cancel"],
             ["_Encrypt", "_Replace", "_Go On", "_Forget", "_Remove", "_Go There", "_Sign In Anyway"]),

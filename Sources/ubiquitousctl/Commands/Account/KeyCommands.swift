@@ -23,7 +23,7 @@ struct PhraseCommand: ServiceCommand {
 
     func perform() async throws {
         let account = try await service.account()
-        let phrase = try await account.recoveryPhrase(marksShown: true)
+        let phrase = try await account.recoveryPhrase(marksShown: false)
         if try await account.properties().needsKey {
             Output.remark(
                 """
@@ -32,9 +32,13 @@ struct PhraseCommand: ServiceCommand {
                 """)
         }
         if json {
-            return Output.print(json: ["words": .array(phrase.split(separator: " ").map { .string(Text(String($0))) })])
+            Output.print(json: ["words": .array(phrase.split(separator: " ").map { .string(Text(String($0))) })])
+        } else {
+            Output.print(phrase)
         }
-        Output.print(phrase)
+        // Words that could not be written have been seen by nobody.
+        Output.endIfBroken()
+        _ = try await account.recoveryPhrase(marksShown: true)
     }
 }
 

@@ -49,6 +49,9 @@ struct SwitchCommand: ServiceCommand {
     @OptionGroup var credentials: Credentials
     @OptionGroup var joining: JoiningOptions
 
+    @Flag(help: "Leave the account even if nobody has seen its recovery words.")
+    var forgetKey = false
+
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
             guard account.state != "signed-out" else {
@@ -56,7 +59,29 @@ struct SwitchCommand: ServiceCommand {
                     .refused, "This device isn't signed in.",
                     advice: "Use \"ubiquitousctl account sign-in \(url)\".")
             }
+            if account.isPhraseUnconfirmed, !account.isAt(url), !forgetKey {
+                try LastKey.ask(
+                    Question("Switch all the same? [y/N]", default: false, advice: "Use --forget-key."),
+                    reason: LastKey.reason, options.change)
+            }
         }
+    }
+}
+
+/// The key of an encrypted account that nobody could open afterwards, because nobody has seen its words.
+private enum LastKey {
+    static let reason: Sentence = "Nobody has confirmed the account's recovery phrase."
+    static let advice: Sentence = """
+        "ubiquitousctl account phrase" shows the words, and --forget-key leaves the account without them.
+        """
+
+    /// Asks at a terminal; elsewhere, and where nothing is to be changed, it is refused.
+    static func ask(_ question: Question, reason: Sentence, _ change: ChangeOptions) throws {
+        guard isatty(STDIN_FILENO) == 1, !change.json, !change.check else {
+            throw Failure(.refused, reason, advice: advice)
+        }
+        Output.remark(reason)
+        guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
     }
 }
 
@@ -92,12 +117,9 @@ struct SignOutCommand: ServiceCommand {
         do { try await signOut(keepingLastKey: !forgetKey) } catch let error as UbiquitousStoreError
             where error.code == .conflict && !forgetKey
         {
-            guard isatty(STDIN_FILENO) == 1, !options.change.json else {
-                throw Failure(.refused, Sentence(verbatim: error.message), advice: Self.advice)
-            }
-            Output.remark(Sentence(verbatim: error.message))
-            let question = Question("Sign out all the same? [y/N]", default: false, advice: "Use --forget-key.")
-            guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+            try LastKey.ask(
+                Question("Sign out all the same? [y/N]", default: false, advice: "Use --forget-key."),
+                reason: Sentence(verbatim: error.message), options.change)
             try await signOut(keepingLastKey: false)
         }
     }
@@ -143,14 +165,9 @@ struct SignOutCommand: ServiceCommand {
                 .refused, "The account is moving to a new key, and only this device has it; wait until that is done.")
         }
         if account.isPhraseUnconfirmed, !forgetKey {
-            throw Failure(.refused, "Nobody has confirmed the account's recovery phrase.", advice: Self.advice)
+            throw Failure(.refused, LastKey.reason, advice: LastKey.advice)
         }
     }
-
-    /// What to do if nobody could read the account afterwards.
-    private static let advice: Sentence = """
-        "ubiquitousctl account phrase" shows the words, and --forget-key signs out without them.
-        """
 }
 
 extension Failure {
