@@ -42,9 +42,12 @@ struct WindowTests {
             storage = try client.store(WindowTests.storage)
         }
 
-        func open(_ program: String = "prefs-in-cloud", _ arguments: String...) async throws {
+        func open(
+            _ program: String = "prefs-in-cloud", _ arguments: String..., variables: [String: String] = [:]
+        ) async throws {
             window = try screen.start(
-                [ChildProcess.built(program)] + arguments, environment: ["UBIQUITOUS_STORE_BUS": bus.address])
+                [ChildProcess.built(program)] + arguments,
+                environment: variables.merging(["UBIQUITOUS_STORE_BUS": bus.address]) { $1 })
             try await shows("Background Color")
         }
 
@@ -129,6 +132,32 @@ struct WindowTests {
         try await desk.device.restart()
         try await desk.shows("Changed here")
         try await eventually("it is stored") { try await desk.store.value("backgroundColor") == .integer(1) }
+    }
+
+    @Test(arguments: [Style.light, .german, .large])
+    func `the settings panel is offered where it is installed, and F1 shows the shortcuts`(style: Style) async throws {
+        let desk = try await Desk("laptop", style: style)
+        try await desk.device.start()
+        let data = try TemporaryDirectory()
+        try """
+        [Desktop Entry]
+        Type=Application
+        Name=Settings Sync
+        Exec=sh -c "touch '\(data.path)/started'"
+        """.write(
+            toFile: try data.makeDirectory("applications", mode: 0o755)
+                + "/org.example.UbiquitousStore.Settings.desktop",
+            atomically: true, encoding: .utf8)
+        try await desk.open(variables: ["XDG_DATA_HOME": data.path])
+        try await desk.shows("Not signed in: the color stays on this device")
+        try await desk.screen.picture("prefs-panel")
+        try await desk.screen.reach(style.text("Settings…"))
+        try await desk.screen.press(.space)
+        try await eventually("the panel is started") { access(data.path + "/started", F_OK) == 0 }
+        try await desk.screen.press(.f1)
+        try await desk.shows("Show the Keyboard Shortcuts")
+        try await desk.screen.picture("prefs-shortcuts")
+        #expect(desk.screen.complaints == [])
     }
 
     @Test(arguments: Style.allCases)
