@@ -220,7 +220,9 @@ final class SharedStore: Sendable {
 
     /// Removes an observer that ``observe(_:)`` added.
     func stopObserving(_ observer: UUID) {
-        visitors.withLock { $0.observers[observer] = nil }
+        // Outside of the lock, because what the closure holds may call this object as it goes.
+        let action = visitors.withLock { $0.observers.removeValue(forKey: observer) }
+        withExtendedLifetime(action) {}
     }
 
     /// Calls `watcher` with each change of the copy, on the thread that makes it, as long as the store is in use: with

@@ -42,9 +42,11 @@ final class SearchBox: Sendable {
     }
 
     private func awaitReady() {
-        process.awaitDomains(list.withLock { $0.domains })
+        let domains = list.withLock { $0.domains }
+        process.awaitDomains(domains)
         process.awaitRoaming(own)
-        isReady.store(true, ordering: .releasing)
+        // Another thread may have added one meanwhile, for which the next read has to wait.
+        list.withLock { if $0.domains == domains { isReady.store(true, ordering: .releasing) } }
     }
 
     /// Notes that more domains are searched, so that the next read waits for them.
@@ -67,7 +69,9 @@ final class SearchBox: Sendable {
     }
 
     func stopObserving(_ observer: UUID) {
-        observers.withLock { $0[observer] = nil }
+        // Outside of the lock, because what the closure holds may call this object as it goes.
+        let action = observers.withLock { $0.removeValue(forKey: observer) }
+        withExtendedLifetime(action) {}
     }
 
     /// Notifies the observers.
