@@ -356,6 +356,57 @@ struct UserDefaultsTests {
         }
     }
 
+    /// Stores a setting when it goes.
+    private final class Farewell: Sendable {
+        private let defaults: UserDefaults
+
+        init(_ defaults: UserDefaults) { self.defaults = defaults }
+
+        deinit { defaults.set("gone", forKey: "farewell") }
+    }
+
+    @Test func `what only an observer's closure holds may set settings when it goes with the observation`() async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            var farewell: Farewell? = Farewell(defaults)
+            let token = defaults.observe("size") { [farewell] _, _ in withExtendedLifetime(farewell) {} }
+            farewell = nil
+            #expect(defaults.object(forKey: "farewell") == nil)
+            token.invalidate()
+            #expect(defaults.string(forKey: "farewell") == "gone")
+        }
+    }
+
+    @Test func `a suite that is added while another thread waits for the settings is waited for as well`() async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            for number in 0..<5 {
+                let suite = "org.example.Suite\(number)"
+                try await desk.other(suite).set("only here", .integer(1))
+                let defaults = desk.settings("org.example.App\(number)")
+                desk.device.signal(SIGSTOP)
+                let waiting = Task.detached { defaults.integer(forKey: "size") }
+                try await Task.sleep(for: .milliseconds(50))
+                defaults.addSuite(named: suite)
+                desk.device.signal(SIGCONT)
+                _ = await waiting.value
+                #expect(defaults.integer(forKey: "only here") == 1)
+            }
+        }
+    }
+
+    @Test func `suites that threads add at once are all searched`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            for number in 0..<20 { try await desk.other("suite \(number)").set("key \(number)", .integer(1)) }
+            await withTaskGroup { group in
+                for number in 0..<20 { group.addTask { defaults.addSuite(named: "suite \(number)") } }
+            }
+            #expect((0..<20).allSatisfy { defaults.integer(forKey: "key \($0)") == 1 })
+        }
+    }
+
     @Test func `key-value coding reads and writes settings`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()

@@ -68,13 +68,14 @@ final class DefaultsProcess: Sendable {
         state.withLock { $0.boxes.remove(box) }
     }
 
-    /// Makes a list search other suites.
-    func search(_ suites: [Text], _ box: SearchBox) {
-        need(suites)
+    /// Makes a list search a suite, after those that it searches, or no longer.
+    func search(_ suite: Text, _ isSearched: Bool, _ box: SearchBox) {
+        if isSearched { need([suite]) }
         let changes = state.withLock { state in
             box.list.withLock { list in
-                for domain in suites where !list.suites.contains(domain) { state.fill(&list, domain) }
-                return list.search(suites)
+                if list.suites.contains(suite) == isSearched { return [SearchList.Change]() }
+                if isSearched { state.fill(&list, suite) }
+                return list.search(isSearched ? list.suites + [suite] : list.suites.filter { $0 != suite })
             }
         }
         box.searchesMore()

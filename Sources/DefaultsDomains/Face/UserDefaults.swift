@@ -254,14 +254,12 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         guard Text(suiteName) != box.own, suiteName != Self.globalDomain else {
             return
         }
-        let suites = box.list.withLock { $0.suites }
-        if !suites.contains(Text(suiteName)) { box.process.search(suites + [Text(suiteName)], box) }
+        box.process.search(Text(suiteName), true, box)
     }
 
     /// Stops searching a domain.
     open func removeSuite(named suiteName: String) {
-        let suites = box.list.withLock { $0.suites }
-        box.process.search(suites.filter { $0 != Text(suiteName) }, box)
+        box.process.search(Text(suiteName), false, box)
     }
 
     // MARK: Volatile domains
