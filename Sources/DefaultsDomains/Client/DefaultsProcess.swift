@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Locks, in the order in which they are taken: the one for filling outboxes, this object's, a search list's. No code of
-// the app is called while one is held: notifications are collected, and sent afterwards.
+// Locks, in the order in which they are taken: the one for filling outboxes, this object's, a search list's, those of
+// the store of keys that roam. No code of the app is called while one is held: notifications are collected, and sent
+// afterwards; and what the app's closures hold is released outside.
 
 internal import Foundation
 internal import Glibc
