@@ -633,6 +633,23 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `an account whose words nobody has confirmed is not left for another place, if that is asked for`()
+        async throws
+    {
+        try await withTwoDevices { devices in
+            let (laptop, other) = (try devices.account(devices.laptop), try TemporaryDirectory())
+            try await laptop.join(devices.url, Self.encrypted)
+            let (there, kept) = ("folder://" + other.path, ("keep-last-key", Value.boolean(true)))
+            let error = await failure { _ = try await laptop.signIn(there, [kept.0: kept.1]) }
+            #expect(error?.name.hasSuffix(".Conflict") == true && error?.message.contains("recovery phrase") == true)
+            // To the same place, it is no matter.
+            try await laptop.join(devices.url, [kept.0: kept.1])
+            devices.laptop.keepSecret(try await laptop.recoveryPhrase(flags: 1))
+            try await laptop.join(there, [kept.0: kept.1])
+            #expect(try await laptop.property("Encrypted") == .boolean(false))
+        }
+    }
+
     @Test func `what a device has left in plain is not worth a word to one that joins with the phrase`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

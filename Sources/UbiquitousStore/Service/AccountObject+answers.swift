@@ -29,9 +29,6 @@ package struct SignInOptions: Sendable {
     /// Whether this device ignores other keys in the remote; with ``recoveryPhrase``.
     package var rejectsOthers: Bool?
 
-    /// Whether to fail if this leaves an encrypted account whose recovery phrase nobody has confirmed.
-    package var keepsLastKey: Bool?
-
     /// Makes empty options.
     package init() {}
 
@@ -52,7 +49,6 @@ package struct SignInOptions: Sendable {
             if let renews { try message.append(entry: "renew", .boolean(renews)) }
             if let encrypts { try message.append(entry: "encrypt", .boolean(encrypts)) }
             if let rejectsOthers { try message.append(entry: "reject-others", .boolean(rejectsOthers)) }
-            if let keepsLastKey { try message.append(entry: "keep-last-key", .boolean(keepsLastKey)) }
             if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
         }
     }

@@ -65,8 +65,6 @@ struct JoiningOptions: ParsableArguments {
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
-        // Who has not agreed to that would not have got here.
-        request.keepsLastKey = !account.isPhraseUnconfirmed
         let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != "auth-failed" && !account.needsKey
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
