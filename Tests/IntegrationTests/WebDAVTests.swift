@@ -81,6 +81,24 @@ struct WebDAVTests {
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
+    func `a folder that somebody deleted on the server is told apart from a server that is away`() async throws {
+        try await withServer { devices, server in
+            let laptop = try devices.store(devices.laptop)
+            try await laptop.set("kept", .integer(1))
+            _ = try await devices.converge()
+            try FileManager.default.removeItem(atPath: server.root + "/sync")
+            let account = laptop.client.account
+            #expect(await errorName { try await account.syncNow() } == "NoAccount")
+            #expect(try await account.state() == "offline")
+            try await laptop.set("meanwhile", .integer(1))
+            try server.makeFolder("sync")
+            #expect(await errorName { try await account.syncNow() } == "RemoteReset")
+            try await account.resolve("local")
+            #expect(try await devices.converge() == ["kept": .integer(1), "meanwhile": .integer(1)])
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
     func `an account whose server shows a page instead is offline, and goes on by itself`() async throws {
         let server = try WebDAVServer(#require(Self.kind), access: .basic)
         let proxy = try FaultProxy(before: server.port)

@@ -35,6 +35,7 @@ struct AccountPageTests {
         ("initial-sync", "BackendUnavailable", "Parts of the Account Are Missing", .goOn, .waiting),
         ("initial-sync", "Corrupt", "Parts of the Account Are Missing", .goOn, .waiting),
         ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
+        ("offline", "NoAccount", "The Folder Is Not There Any More", .tryNow, .bad),
         ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
         ("paused", "", "Paused on This Device", .resume, .waiting),
         ("paused", "RemoteReset", "The Account Is Not There Any More", .resolve, .bad),
