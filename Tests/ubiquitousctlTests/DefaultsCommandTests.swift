@@ -256,11 +256,13 @@ struct DefaultsCommandTests {
         }
     }
 
-    @Test func `a key that roams is written here, and said`() async throws {
+    @Test func `a key that roams is written here, and said, and read from the store where programs get it`()
+        async throws
+    {
         try await Terminal.with { (terminal: Terminal) async throws in
             try FileManager.default.createDirectory(
                 atPath: terminal.file("data/ubiquitous-store/manifests.d"), withIntermediateDirectories: true)
-            var manifest = ManifestText(editor, application: editor)
+            var manifest = ManifestText(notes, application: editor)
             manifest.ubiquitousDefaults = ["ui.*"]
             try terminal.write("data/ubiquitous-store/manifests.d/editor.plist", manifest.xml)
             let home = ["XDG_DATA_HOME=\(terminal.file("data"))"]
@@ -270,6 +272,15 @@ struct DefaultsCommandTests {
                     #expect(result.code == 0 && result.error.contains("\(key) roams") == roams, "\(result)")
                 }
             }
+            for key in ["ui.color", "size"] {
+                try await terminal.store().set(key, .string("green"))
+                expect(try await terminal.ctl("defaults", "write", editor, key, "red", variables: home), 0)
+            }
+            let effective = ["defaults", "--effective", "--json", "read", editor]
+            let read = try await terminal.ctl(arguments: effective, variables: home)
+            #expect(read.output == #"{"size":"red","ui.color":"green"}"# && read.error == "", "\(read)")
+            let explained = try await terminal.ctl("defaults", "explain", editor, "ui.color", variables: home)
+            #expect(explained.output == "synced store: green\n\(editor): red", "\(explained)")
         }
     }
 

@@ -106,13 +106,9 @@ struct DefaultsCall {
 
     private func read() async throws {
         guard let domain = words.domain else { return try await readEverything() }
-        if !words.rest.isEmpty {
-            if isEffective { try remarkOnRoaming([try key()]) }
-            return print(try await value())
-        }
+        if !words.rest.isEmpty { return print(try await value()) }
         let values = try await values()
         if values.isEmpty { throw absent(domain) }
-        if isEffective { try remarkOnRoaming(values.keys.sorted()) }
         print(.dictionary(values))
     }
 
@@ -173,6 +169,11 @@ struct DefaultsCall {
             Layer(name: "forced in \(domain)", values: managed.forced, sources: managed.sources),
             Layer(name: "forced in \(global)", values: everybodys.forced, sources: everybodys.sources),
         ]
+        if let (store, keys) = roaming(managed),
+            let values = try? await connection.store(store, ofUser: uid).snapshot().values
+        {
+            layers.append(Layer(name: "synced store", values: values.filter { keys.contains($0.key) }))
+        }
         for name in domain == global ? [global] : [domain, global] {
             for isHost in [true, false] {
                 let values = try await connection.snapshot(place(name, isHost: isHost)).values
@@ -363,13 +364,21 @@ struct DefaultsCall {
         if news.isEmpty { Output.print("nothing would change") }
     }
 
+    /// Returns the store of the domain's keys that the user's devices share, and which keys these are; `nil` if there
+    /// are none.
+    /// - Parameter managed: what an administrator decides about the domain, who may name other keys than the manifest.
+    private func roaming(_ managed: ManagedDomain? = nil) -> (store: String, keys: KeyPatterns)? {
+        let directories = InstalledManifests.directories(dataHome: FileName.home("XDG_DATA_HOME", ".local/share"))
+        guard let domain = words.domain,
+            let manifest = InstalledManifests.manifest(ofApp: domain.string, in: directories),
+            let store = manifest.identifier
+        else { return nil }
+        return (store, managed?.ubiquitous ?? KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) }))
+    }
+
     /// Remarks on keys that the user's devices share, which this command leaves alone.
     private func remarkOnRoaming(_ keys: [Text]) throws {
-        let directories = InstalledManifests.directories(dataHome: FileName.home("XDG_DATA_HOME", ".local/share"))
-        guard let manifest = InstalledManifests.manifest(ofApp: try domain.string, in: directories),
-            let store = manifest.identifier
-        else { return }
-        let roaming = KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) })
+        guard let (store, roaming) = roaming() else { return }
         for key in keys where roaming.contains(key) {
             Output.remark("\(key.string) roams: where the store \(store) has its value, programs get that")
         }
