@@ -46,7 +46,10 @@ struct DefaultsCall {
         case .history: try await history()
         case .watch:
             let key = words.rest.first.map { Text($0) }
-            try await DomainWatch(connection, place(try domain), key: key, form: form).run()
+            let watch = DomainWatch(connection, place(try domain), key: key, form: form)
+            // Its handlers refer to it weakly.
+            defer { extendLifetime(watch) }
+            try await watch.run()
         case .help, .managed: break
         }
     }
