@@ -10,14 +10,17 @@ package struct OutboxDelivery {
     private let domain: Text
     private let outboxes: Outboxes
     private let connection: ServiceConnection
+    private let waits: Bool
     private let storeChanged: () async -> Void
 
-    /// - Parameter storeChanged: is called when values have been delivered to the store of the keys that roam.
+    /// - Parameters:
+    ///   - waits: whether to wait for another process's delivery, even if this process has put nothing there.
+    ///   - storeChanged: is called when values have been delivered to the store of the keys that roam.
     package init(
-        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection,
+        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, waiting waits: Bool = false,
         storeChanged: @escaping () async -> Void = {}
     ) {
-        (self.domain, self.outboxes, self.connection) = (domain, outboxes, connection)
+        (self.domain, self.outboxes, self.connection, self.waits) = (domain, outboxes, connection, waits)
         self.storeChanged = storeChanged
     }
 
@@ -44,7 +47,7 @@ package struct OutboxDelivery {
         let end = EventLoop.now + 2_000_000
         while true {
             if let right = file.delivery() { return right }
-            guard outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
+            guard waits || outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
             try? await Task.sleep(for: .milliseconds(20))
         }
     }

@@ -12,6 +12,9 @@ struct BusOptions: ParsableArguments {
         completion: .list(["system", "session"]))
     var bus: String?
 
+    /// Whether it is the bus that the user's programs use here, too.
+    var isProgramsBus: Bool { bus == nil || bus == Variable.bus.value ?? "system" }
+
     private var name: String { bus ?? Variable.bus.value ?? "system" }
 
     func validate() throws {

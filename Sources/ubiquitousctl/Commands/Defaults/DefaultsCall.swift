@@ -28,6 +28,8 @@ struct DefaultsCall {
     let isCheck: Bool
     /// Whether `read` and `read-type` print what programs get, and not one layer.
     var isEffective = false
+    /// Whether the bus is that of the user's programs, whose outboxes are for the service there.
+    var isProgramsBus = true
 
     func run() async throws {
         if !isCheck { await deliverOutboxes() }
@@ -56,10 +58,10 @@ struct DefaultsCall {
 
     /// Delivers what the user's programs set while there was no service, so that this call sees it.
     private func deliverOutboxes() async {
-        guard uid == geteuid(), let domain = words.domain else { return }
+        guard isProgramsBus, uid == geteuid(), let domain = words.domain else { return }
         let outboxes = Outboxes(directory: OutboxFile.standardDirectory())
         for name in [domain, DefaultsWords.globalDomain] {
-            await OutboxDelivery(domain: name, from: outboxes, over: connection).run()
+            await OutboxDelivery(domain: name, from: outboxes, over: connection, waiting: true).run()
         }
     }
 
@@ -173,7 +175,7 @@ struct DefaultsCall {
             Layer(name: "forced in \(global)", values: everybodys.forced, sources: everybodys.sources),
         ]
         if let (store, keys) = roaming(managed),
-            let values = try? await connection.store(store, ofUser: uid).snapshot().values
+            let values = try await storedValues(store)
         {
             layers.append(Layer(name: "synced store", values: values.filter { keys.contains($0.key) }))
         }
@@ -188,6 +190,13 @@ struct DefaultsCall {
         layers.append(
             Layer(name: "recommended in \(global)", values: everybodys.recommended, sources: everybodys.sources))
         return (layers, [managed.locked, everybodys.locked])
+    }
+
+    /// Returns a store's values; `nil` if there is no such store.
+    private func storedValues(_ store: String) async throws -> [Text: Value]? {
+        do { return try await connection.store(store, ofUser: uid).snapshot().values } catch let error
+            as UbiquitousStoreError where [.noSuchStore, .unknownObject, .notEntitled].contains(error.code)
+        { return nil }
     }
 
     /// Returns what programs get of a domain.
@@ -371,7 +380,8 @@ struct DefaultsCall {
     /// are none.
     /// - Parameter managed: what an administrator decides about the domain, who may name other keys than the manifest.
     private func roaming(_ managed: ManagedDomain? = nil) -> (store: String, keys: KeyPatterns)? {
-        let directories = InstalledManifests.directories(dataHome: FileName.home("XDG_DATA_HOME", ".local/share"))
+        let dataHome = uid == geteuid() ? FileName.home("XDG_DATA_HOME", ".local/share") : nil
+        let directories = InstalledManifests.directories(dataHome: dataHome)
         guard let domain = words.domain,
             let manifest = InstalledManifests.manifest(ofApp: domain.string, in: directories),
             let store = manifest.identifier

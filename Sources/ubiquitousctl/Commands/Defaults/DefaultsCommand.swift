@@ -72,7 +72,8 @@ struct DefaultsCommand: ServiceCommand {
         func run() async throws {
             let connection = try await service.connect()
             try await DefaultsCall(
-                connection: connection, uid: uid, words: call, form: form, isCheck: check, isEffective: effective
+                connection: connection, uid: uid, words: call, form: form, isCheck: check, isEffective: effective,
+                isProgramsBus: service.bus.isProgramsBus
             ).run()
         }
         if call.verb == .watch { return try await run() }
