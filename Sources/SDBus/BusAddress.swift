@@ -19,7 +19,10 @@ public enum BusAddress: Sendable, Equatable {
         case .session:
             if let address = TrustedEnvironment["DBUS_SESSION_BUS_ADDRESS"] { return address }
             guard let directory = TrustedEnvironment["XDG_RUNTIME_DIR"] else {
-                throw .disconnected("Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set.")
+                throw .disconnected(
+                    TrustedEnvironment.isTrusted
+                        ? "Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set."
+                        : "The program has more rights than who started it, so the environment can't name its bus.")
             }
             return "unix:path=\(escaped(directory))/bus"
         case .address(let address):

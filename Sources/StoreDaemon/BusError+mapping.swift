@@ -74,8 +74,6 @@ extension BusError {
     init(remote error: RemoteError) {
         self =
             switch error.code {
-            // The server can be reached, and somebody may have deleted the folder there.
-            case .unavailable where error.isFolderMissing: .store(.noAccount, error.message)
             case .unavailable: .store(.backendUnavailable, error.message)
             case .unauthorized: .store(.backendAuthenticationFailed, error.message)
             case .denied: .accessDenied(error.message)

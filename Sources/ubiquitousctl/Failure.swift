@@ -97,7 +97,6 @@ extension Failure {
         If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
         account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
         """,
-        "There is no folder ": "Make it on the server, or sign in again without --no-create, which makes it.",
         "The recovery phrase is right, but other keys are in the place too: ":
             "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".",
     ]

@@ -76,9 +76,14 @@ struct ProcessDefaultsTests {
             let directory = try TemporaryDirectory()
             let program = directory.path + "/tool"
             try FileManager.default.copyItem(atPath: ChildProcess.built("defaults-app"), toPath: program)
+            #expect(chmod(directory.path, 0o755) == 0 && chmod(program, 0o755) == 0)
             #expect(try await desk.run("domain", program: program).output == "\(editor) false")
-            #expect(try await desk.run("read", "name", program: program).output == "Ada")
-            #expect(chown(program, 4321, 0) == 0 && chmod(program, 0o4755) == 0)
+            // Its owner has the setting, in the domain that the program has without the variable.
+            try await BusClient(desk.bus, as: 65534).domain("tool").set("name", .string("Ada"))
+            let owned = try desk.start(
+                ["read", "name"], as: 65534, program: program, variables: ["UBIQUITOUS_STORE_DOMAIN": ""])
+            #expect(try await owned.finish() == .code(0) && desk.output == "Ada", "\(desk.error)")
+            #expect(chown(program, 65534, 0) == 0 && chmod(program, 0o4755) == 0)
             #expect(try await desk.run("domain", program: program).output == "tool false", "\(desk.error)")
             #expect(try await desk.run("read", "name", program: program).output == "none", "\(desk.error)")
         }

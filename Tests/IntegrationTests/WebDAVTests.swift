@@ -81,15 +81,19 @@ struct WebDAVTests {
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
-    func `a folder that somebody deleted on the server is told apart from a server that is away`() async throws {
+    func `a folder that somebody deleted on the server may be made again, and then filled from a device`() async throws
+    {
         try await withServer { devices, server in
             let laptop = try devices.store(devices.laptop)
             try await laptop.set("kept", .integer(1))
             _ = try await devices.converge()
             try FileManager.default.removeItem(atPath: server.root + "/sync")
             let account = laptop.client.account
-            #expect(await errorName { try await account.syncNow() } == "NoAccount")
+            #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
             #expect(try await account.state() == "offline")
+            // The panel's words depend on this beginning.
+            let message = try await account.property("LastErrorMessage")
+            #expect("\(message)".contains("There is no folder "), "\(message)")
             try await laptop.set("meanwhile", .integer(1))
             try server.makeFolder("sync")
             #expect(await errorName { try await account.syncNow() } == "RemoteReset")

@@ -23,6 +23,7 @@ package struct OutboxFile: Sendable {
     package static func standardDirectory(
         _ environment: [String: String] = ProcessInfo.processInfo.trustedEnvironment
     ) -> String? {
+        guard geteuid() == getuid(), getegid() == getgid() else { return nil }
         let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.local/state" : nil }
         return (state ?? home).map { $0 + "/ubiquitous-store/outbox" }

@@ -67,6 +67,8 @@ final class Service {
         let errorName: String
         let account: String
 
+        /// Whether the first download waits for parts of the account that are missing.
+        var lacksParts: Bool { state == "initial-sync" && !errorName.isEmpty }
     }
 
     /// Returns the stores that have reached a limit.

@@ -10,29 +10,18 @@ enum Trouble: Hashable, Sendable {
     case keyMissing(account: String)
     /// The first download can't end, and this device uploads nothing, because parts of the account are missing.
     case partsMissing(account: String)
-    /// The server has the account's folder no more.
-    case folderGone(account: String)
     /// A store has reached a limit, so its app can't add settings.
     case storeFull(String)
 
-    /// How long something may be missing before that is a problem: a folder's sync tool may still bring it, or a
-    /// server's disk be connected again.
+    /// How long parts may be missing before that is a problem: a folder's sync tool may still bring them.
     static let patience = Duration.seconds(3600)
-
-    /// Returns the problem that begins, which counts once it has lasted for ``patience``.
-    static func beginning(_ look: Service.Look) -> Trouble? {
-        if look.state == "offline", look.errorName.hasSuffix(".NoAccount") { return .folderGone(account: look.account) }
-        return look.state == "initial-sync" && !look.errorName.isEmpty ? .partsMissing(account: look.account) : nil
-    }
 
     /// Returns the problems of an account.
     ///
     /// - Parameters:
     ///   - fullStores: the stores that have reached a limit.
-    ///   - lasting: what began, and how long ago.
-    static func of(
-        _ look: Service.Look, fullStores: [String], lasting: (trouble: Trouble, time: Duration)? = nil
-    ) -> Set<Trouble> {
+    ///   - lacked: how long parts have been missing; `nil` if none are.
+    static func of(_ look: Service.Look, fullStores: [String], lacked: Duration? = nil) -> Set<Trouble> {
         var troubles = Set(fullStores.map(Trouble.storeFull))
         if look.state == "auth-failed" { troubles.insert(.passwordRefused(account: look.account)) }
         if look.state == "paused", look.errorName.hasSuffix(".RemoteReset") {
@@ -41,7 +30,7 @@ enum Trouble: Hashable, Sendable {
         if look.state == "paused", look.errorName.hasSuffix(".KeyNeeded") {
             troubles.insert(.keyMissing(account: look.account))
         }
-        if let lasting, lasting.time >= patience { troubles.insert(lasting.trouble) }
+        if let lacked, lacked >= patience { troubles.insert(.partsMissing(account: look.account)) }
         return troubles
     }
 
@@ -52,7 +41,6 @@ enum Trouble: Hashable, Sendable {
         case .remoteGone(let account): "remote-gone \(account)"
         case .keyMissing(let account): "key-missing \(account)"
         case .partsMissing(let account): "parts-missing \(account)"
-        case .folderGone(let account): "folder-gone \(account)"
         case .storeFull(let store): "store-full \(store)"
         }
     }
@@ -60,7 +48,7 @@ enum Trouble: Hashable, Sendable {
     /// The panel's page on which the user can solve the problem.
     var page: String {
         switch self {
-        case .passwordRefused, .remoteGone, .keyMissing, .partsMissing, .folderGone: "account"
+        case .passwordRefused, .remoteGone, .keyMissing, .partsMissing: "account"
         case .storeFull: "apps"
         }
     }
@@ -72,7 +60,6 @@ enum Trouble: Hashable, Sendable {
         case .remoteGone: tr("Settings Sync: The Account Is Gone")
         case .keyMissing: tr("Settings Sync: The Recovery Words Are Missing")
         case .partsMissing: tr("Settings Sync: Parts of the Account Are Missing")
-        case .folderGone: tr("Settings Sync: The Folder Is Not There Any More")
         case .storeFull: tr("Settings Sync: An App's Store Is Full")
         }
     }
@@ -85,7 +72,6 @@ enum Trouble: Hashable, Sendable {
         case .keyMissing: tr("Enter the words of the encrypted account to go on syncing.")
         case .partsMissing:
             tr("If nobody has them any more, go on without them. Until then, this device uploads nothing.")
-        case .folderGone: tr("Make it again on the server, or sign in again. Changes are kept on this device.")
         case .storeFull(let store):
             tr(
                 "%1 can't add settings until you remove some in the app.",

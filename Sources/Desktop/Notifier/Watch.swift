@@ -12,8 +12,8 @@ final class Watch {
     private let file: NotifiedFile
     private var shown: [Trouble: UInt32] = [:]
     private var again: EventSource?
-    /// A problem that has begun, and when on the loop's clock.
-    private var began: (trouble: Trouble, time: UInt64)?
+    /// Since when parts of the account have been missing, in microseconds of CLOCK_MONOTONIC.
+    private var lacksSince: UInt64?
     private var hasLooked = false
     private var isLooking = false
     private var isOutdated = false
@@ -49,9 +49,9 @@ final class Watch {
             let look = try await service.look()
             if look.state == "signed-out" { return await end() }
             hasLooked = true
-            let lasting = lasting(look)
-            await show(Trouble.of(look, fullStores: try await service.fullStores(), lasting: lasting))
-            if let time = lasting?.time, time < Trouble.patience { again = lookAgain(after: Trouble.patience - time) }
+            let lacked = lacked(look)
+            await show(Trouble.of(look, fullStores: try await service.fullStores(), lacked: lacked))
+            if let lacked, lacked < Trouble.patience { again = lookAgain(after: Trouble.patience - lacked) }
         } catch let error as BusError where error.name == BusError.limitsExceeded("").name {
             // The service is overloaded, and sends no signal when it isn't any more.
             again = lookAgain(after: .seconds(2))
@@ -63,15 +63,15 @@ final class Watch {
         }
     }
 
-    /// Returns what began before, and how long ago; `nil` if nothing did.
-    private func lasting(_ look: Service.Look) -> (trouble: Trouble, time: Duration)? {
-        if let trouble = Trouble.beginning(look) {
-            if began?.trouble != trouble { began = (trouble, EventLoop.now) }
+    /// Returns how long parts of the account have been missing; `nil` if none are.
+    private func lacked(_ look: Service.Look) -> Duration? {
+        if look.lacksParts {
+            lacksSince = lacksSince ?? EventLoop.now
         } else if look.state != "syncing" {
             // An attempt that is under way doesn't begin the time anew.
-            began = nil
+            lacksSince = nil
         }
-        return began.map { ($0.trouble, .microseconds(EventLoop.now - $0.time)) }
+        return lacksSince.map { .microseconds(EventLoop.now - $0) }
     }
 
     // MARK: Notifications

@@ -204,10 +204,13 @@ private struct AccountSentence {
     }
 
     private static func offline(_ account: AccountDescription, _ place: String, _ now: UInt64) -> Self {
-        if account.lastError?.code == .noAccount {
+        // The service has one name for this and for a server that is away, because either may pass.
+        if account.lastError?.message.hasPrefix("There is no folder ") == true {
             return Self(
-                .bad, tr("The Folder Is Not There Any More"),
-                tr("Make it again on %1, or sign in again. Changes are kept and sent later.", place), .tryNow)
+                .waiting, tr("The Folder Is Not There"),
+                tr(
+                    "%1 answers, and does not have the account's folder. If its disk is away, wait. If somebody deleted the folder, make it again there.",
+                    place), .tryNow)
         }
         let next = Age.text(until: account.nextAttempt, at: now)
         let explanation =

@@ -37,6 +37,7 @@ struct Preference: Equatable {
         isPending = false
         if isChosen || lastChange == .notKept { lastChange = isChosen ? .here : .none }
         take(isChosen ? color.rawValue : stored)
+        formerColor = localColor
         return isChosen
     }
 
@@ -62,6 +63,7 @@ struct Preference: Equatable {
         default: lastChange = .otherDevice
         }
         take(stored)
+        formerColor = localColor
     }
 
     /// Takes the store's number. One that is no color changes nothing, because later versions may have more colors.
@@ -70,7 +72,7 @@ struct Preference: Equatable {
             if stored == nil { color = localColor }
             return
         }
-        (self.color, localColor, formerColor) = (color, color, color)
+        (self.color, localColor) = (color, color)
     }
 }
 

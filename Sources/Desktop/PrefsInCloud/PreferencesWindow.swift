@@ -79,10 +79,13 @@ final class PreferencesWindow {
                 MainThread.task { [weak self] in for await state in states { self?.note(state) } }
             } catch {
                 logWarning("The store could not be opened: \(error)")
-                let code = (error as? UbiquitousStoreError)?.code
                 account.subtitle =
-                    code == .serviceUnavailable
-                    ? tr("The settings service is not running") : tr("The service refuses this app its settings")
+                    switch (error as? UbiquitousStoreError)?.code {
+                    case .serviceUnavailable: tr("The settings service is not running")
+                    case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied:
+                        tr("The service refuses this app its settings")
+                    default: tr("The settings can't be opened")
+                    }
             }
             isOpening = false
         }

@@ -216,7 +216,7 @@ final class AccountView {
         owner?.ask(
             tr("Which Side Is Right?"),
             tr(
-                "The account is gone from its place, or another one is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now. If nothing is there, an account that is not encrypted is then empty, on this device as well."
+                "The account is gone from its place, or another one is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now. If nothing is there and the account is not encrypted, it is then empty, here too."
             ),
             [
                 ("remote", tr("Use _What Is There"), .plain), ("local", tr("Use _This Device's"), .plain),

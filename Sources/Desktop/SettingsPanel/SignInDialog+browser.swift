@@ -16,12 +16,15 @@ extension SignInDialog {
             if let self, !login.otherHosts.isEmpty, await !isTrusted(login.otherHosts) { return }
             guard let self else { return }
             widgets.browserRow.subtitle = tr("Waiting for you to agree in the browser…")
-            if await !Desktop.browse(login.page, from: window) {
+            // Beside it, because a desktop may ask which browser to use.
+            let browsing = MainThread.task { [weak self] in
+                guard let self, await !Desktop.browse(login.page, from: window), !Task.isCancelled else { return }
                 Desktop.copy(login.page)
                 widgets.browserRow.subtitle = tr(
                     "No browser could be opened. The page's address is in the clipboard: %1", login.page)
             }
             defer {
+                browsing.cancel()
                 widgets.browserRow.subtitle = tr(
                     "Enter the server below; user name and app password fill themselves in")
             }

@@ -156,8 +156,6 @@ extension Catalogue {
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
         "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
         "Looking at the stores": "Speicher werden durchgesehen",
-        "Make it on the server, or sign in again without --no-create, which makes it.":
-            "Legen Sie ihn auf dem Server an, oder melden Sie sich ohne --no-create neu an, dann wird er angelegt.",
         "Name a file.": "Geben Sie eine Datei an.",
         "Name an archive that \"ubiquitousctl admin backup\" has made.":
             "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",
@@ -268,6 +266,8 @@ extension Catalogue {
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
         „ubiquitousctl account phrase“ gibt sie aus
         """,
+        "The account has other words by now; show them once more.":
+            "Das Konto hat inzwischen andere Wörter; lassen Sie sie noch einmal anzeigen.",
         "The account is encrypted. Its recovery phrase (12 words) for {1}: ":
             "Das Konto ist verschlüsselt. Seine Wiederherstellungswörter (zwölf) für {1}: ",
         "The account is encrypted. These are its recovery words:":
@@ -359,7 +359,7 @@ extension Catalogue {
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "In {1} steht kein Passwort.",
-        "There is no room in {1} to unpack {2}.": "In {1} ist kein Platz, um {2} zu entpacken.",
+        "There is no room in {1} to unpack {2}{3}.": "In {1} ist kein Platz, um {2} zu entpacken{3}.",
         "There is no space left for the data of this user; nothing was stored.":
             "Für die Daten dieses Benutzers ist kein Platz mehr; es wurde nichts gespeichert.",
         "There is no space left on this device for the user's data. Free some.":

@@ -27,21 +27,10 @@ struct TroubleTests {
 
     @Test func `parts that are missing are a trouble after an hour, on the account's page`() {
         let waiting = look("initial-sync", "BackendUnavailable")
-        let parts = Trouble.partsMissing(account: "a")
-        #expect(Trouble.beginning(waiting) == parts && Trouble.beginning(look("initial-sync")) == nil)
-        #expect(Trouble.beginning(look("idle", "Corrupt")) == nil)
-        #expect(Trouble.of(waiting, fullStores: [], lasting: (parts, .seconds(3599))) == [])
-        // Also while a further attempt is under way.
-        for state in [waiting, look("syncing")] {
-            let missing = Trouble.of(state, fullStores: [], lasting: (parts, .seconds(3600)))
-            #expect(missing == [parts] && missing.allSatisfy { $0.page == "account" })
-        }
-    }
-
-    @Test func `so is a folder that the server has no more`() {
-        let gone = Trouble.folderGone(account: "a")
-        #expect(Trouble.beginning(look("offline", "NoAccount")) == gone && gone.page == "account")
-        #expect(Trouble.beginning(look("offline", "BackendUnavailable")) == nil)
+        #expect(waiting.lacksParts && !look("initial-sync").lacksParts && !look("idle", "Corrupt").lacksParts)
+        #expect(Trouble.of(waiting, fullStores: [], lacked: .seconds(3599)) == [])
+        let missing = Trouble.of(waiting, fullStores: [], lacked: .seconds(3600))
+        #expect(missing == [.partsMissing(account: "a")] && missing.allSatisfy { $0.page == "account" })
     }
 
     @Test func `each full store is a trouble of its own, on the apps page`() {

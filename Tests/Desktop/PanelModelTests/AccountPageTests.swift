@@ -35,7 +35,6 @@ struct AccountPageTests {
         ("initial-sync", "BackendUnavailable", "Parts of the Account Are Missing", .goOn, .waiting),
         ("initial-sync", "Corrupt", "Parts of the Account Are Missing", .goOn, .waiting),
         ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
-        ("offline", "NoAccount", "The Folder Is Not There Any More", .tryNow, .bad),
         ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
         ("paused", "", "Paused on This Device", .resume, .waiting),
         ("paused", "RemoteReset", "The Account Is Not There Any More", .resolve, .bad),
@@ -55,6 +54,15 @@ struct AccountPageTests {
         #expect(page.details.contains("The server said no.") == !error.isEmpty)
         // Other stops are not the user's pause.
         #expect(page.isPaused == (state == "paused" && error.isEmpty))
+    }
+
+    @Test func `a folder that is not there is told apart from a server that is away`() {
+        let message: [String: Value] = [
+            "LastErrorMessage": .string("There is no folder /remote.php/x on cloud.example.org.")
+        ]
+        let page = page("offline", error: "BackendUnavailable", message)
+        #expect(page.title == "The Folder Is Not There" && page.tone == .waiting && page.step == .tryNow)
+        #expect(page.explanation.hasPrefix("cloud.example.org answers"))
     }
 
     @Test func `words that nobody has confirmed are asked for where the encryption is shown`() {

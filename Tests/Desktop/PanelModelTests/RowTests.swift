@@ -11,6 +11,16 @@ struct RowTests {
         DeviceDescription(identifier: "id-" + name, name: name, lastSeen: seen, isThisOne: this, moves: "")
     }
 
+    @Test func `a store says which of its limits is near`() {
+        func subtitle(_ keys: Int, _ bytes: Int) -> String {
+            AppsPage([AppUsage(identifier: "a", keys: keys, bytes: bytes)]) { _ in nil }.rows[0].subtitle
+        }
+        #expect(subtitle(10, 10_000).hasPrefix("10 settings · "))
+        #expect(subtitle(1024, 10_000).hasPrefix("1024 of 1024 settings · "))
+        #expect(subtitle(1000, 10_000).hasPrefix("1000 of 1024 settings · "))
+        #expect(subtitle(10, 1 << 20).hasPrefix("10 settings · "))
+    }
+
     @Test func `this device comes first, then who was seen last`() {
         let devices = [device("old", seen: 1), device("new", seen: 9), device("mine", seen: 5, this: true)]
         let page = DevicesPage(devices, isSignedIn: true, now: 10)

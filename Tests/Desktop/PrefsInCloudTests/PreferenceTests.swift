@@ -67,6 +67,15 @@ struct PreferenceTests {
         #expect(preference.lastChange == .refused)
     }
 
+    @Test func `a refused choice does not go back beyond an earlier one that another device has removed`() {
+        var preference = opened(nil, local: .yellow)
+        preference.choose(.green, isOpen: true)
+        preference.note(.server, stored: nil)
+        preference.choose(.red, isOpen: true)
+        preference.note(.quotaViolation, stored: nil)
+        #expect(preference.color == .green)
+    }
+
     @Test func `without a service a choice is shown, kept here, and said not to be kept`() {
         var preference = Preference(localColor: .white)
         preference.choose(.yellow, isOpen: false)

@@ -38,7 +38,9 @@ struct PhraseCommand: ServiceCommand {
         }
         // Words that could not be written have been seen by nobody.
         Output.endIfBroken()
-        _ = try await account.recoveryPhrase(marksShown: true)
+        guard try await account.recoveryPhrase(marksShown: true) == phrase else {
+            throw Failure(.refused, "The account has other words by now; show them once more.")
+        }
     }
 }
 

@@ -136,7 +136,7 @@ struct RestoreDataCommand: ServiceCommand {
                 // Tar tells a full disk in several ways.
                 if let room = owner.perform({ Files.freeBytes(at: place) }), room < 64 << 10 {
                     throw Failure(
-                        .refused, "There is no room in \(stateDirectory) to unpack \(Output.quoted(file)).",
+                        .refused, "There is no room in \(stateDirectory) to unpack \(Output.quoted(file))\(reason).",
                         advice: "Nothing was changed.")
                 }
                 throw Failure(
