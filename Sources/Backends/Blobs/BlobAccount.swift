@@ -93,13 +93,22 @@ final class BlobAccount<Storage: BlobStorage> {
         if let move = protection.move { return try await restoreFormer(of: move, identifier, bytes) }
         try await storage.check(creatingFolder: true)
         var found = try await markers.read(protection)
-        let isDamaged = found.damaged.contains(identifier)
         if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
-        if !found.isThere(identifier) { found = try await writeMarker(of: identifier, bytes, replacing: isDamaged) }
+        if !isMarked(found, as: identifier) {
+            // A file of the marker's name is damaged, or somebody's who has replaced the marker.
+            let isTaken = found.isThere(identifier) || found.damaged.contains(identifier)
+            found = try await writeMarker(of: identifier, bytes, replacing: isTaken)
+        }
         identifiers = []
         identifiers = try await choose(among: found, isOpening: true)
         try await noteFormerNames(found)
         return remoteAccount(of: identifiers)
+    }
+
+    /// Whether the account's own marker is there, and not another one under its name.
+    private func isMarked(_ found: FoundMarkers, as identifier: Bits128) -> Bool {
+        guard let key = protection.held?.key else { return found.plain.contains(identifier) }
+        return found.sealed[key.identifier]?.isGenuine(under: key.blobs) == true
     }
 
     private func restoreFormer(
@@ -107,7 +116,11 @@ final class BlobAccount<Storage: BlobStorage> {
     ) async throws(RemoteError) -> RemoteAccount {
         try await storage.check(creatingFolder: true)
         let found = try await markers.read(protection)
-        if move.formerAccount(found).isEmpty { try await storage.create(BlobName.marker(identifier), marker) }
+        if move.formerAccount(found).isEmpty {
+            let name = BlobName.marker(identifier)
+            let isTaken = found.isThere(identifier) || found.damaged.contains(identifier)
+            if isTaken { try await storage.put(name, marker) } else { try await storage.create(name, marker) }
+        }
         return RemoteAccount(identifier: identifier.description)
     }
 
