@@ -94,21 +94,14 @@ final class BlobAccount<Storage: BlobStorage> {
         try await storage.check(creatingFolder: true)
         var found = try await markers.read(protection)
         if protection.held == nil, !found.sealed.isEmpty { throw RemoteError.keyNeeded }
-        if !isMarked(found, as: identifier) {
+        if !(protection.held.map { found.isThere($0.key) } ?? found.plain.contains(identifier)) {
             // A file of the marker's name is damaged, or somebody's who has replaced the marker.
-            let isTaken = found.isThere(identifier) || found.damaged.contains(identifier)
-            found = try await writeMarker(of: identifier, bytes, replacing: isTaken)
+            found = try await writeMarker(of: identifier, bytes, replacing: found.isTaken(identifier))
         }
         identifiers = []
         identifiers = try await choose(among: found, isOpening: true)
         try await noteFormerNames(found)
         return remoteAccount(of: identifiers)
-    }
-
-    /// Whether the account's own marker is there, and not another one under its name.
-    private func isMarked(_ found: FoundMarkers, as identifier: Bits128) -> Bool {
-        guard let key = protection.held?.key else { return found.plain.contains(identifier) }
-        return found.sealed[key.identifier]?.isGenuine(under: key.blobs) == true
     }
 
     private func restoreFormer(
@@ -117,9 +110,7 @@ final class BlobAccount<Storage: BlobStorage> {
         try await storage.check(creatingFolder: true)
         let found = try await markers.read(protection)
         if move.formerAccount(found).isEmpty {
-            let name = BlobName.marker(identifier)
-            let isTaken = found.isThere(identifier) || found.damaged.contains(identifier)
-            if isTaken { try await storage.put(name, marker) } else { try await storage.create(name, marker) }
+            try await write(marker, of: identifier, replacing: found.isTaken(identifier))
         }
         return RemoteAccount(identifier: identifier.description)
     }
@@ -127,17 +118,21 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Writes a marker, or finds that another device has just written the same.
     /// - Returns: the markers that are there then.
     private func writeMarker(
-        of identifier: Bits128, _ bytes: [UInt8], replacing isDamaged: Bool
+        of identifier: Bits128, _ bytes: [UInt8], replacing isTaken: Bool
     ) async throws(RemoteError) -> FoundMarkers {
         var failure: RemoteError?
-        let name = BlobName.marker(identifier)
-        do throws(RemoteError) {
-            if isDamaged { try await storage.put(name, bytes) } else { try await storage.create(name, bytes) }
-        } catch { failure = error }
+        do throws(RemoteError) { try await write(bytes, of: identifier, replacing: isTaken) } catch { failure = error }
         var found = try await markers.read(protection)
         if let failure, !found.isThere(identifier) { throw failure }
         if protection.held == nil { found.plain.insert(identifier) }
         return found
+    }
+
+    private func write(
+        _ marker: [UInt8], of identifier: Bits128, replacing isTaken: Bool
+    ) async throws(RemoteError) {
+        let name = BlobName.marker(identifier)
+        if isTaken { try await storage.put(name, marker) } else { try await storage.create(name, marker) }
     }
 
     private func markerBytes(of identifier: Bits128) throws(RemoteError) -> [UInt8] {

@@ -46,7 +46,7 @@ extension KeyMove {
     func formerAccount(_ found: FoundMarkers) -> Set<Bits128> {
         let names = Set(formerNames.map { Bits128($0) })
         guard let former else { return found.plain.isDisjoint(with: names) ? [] : found.plain }
-        return found.sealed[former.key.identifier]?.isGenuine(under: former.key.blobs) == true ? names : []
+        return found.isThere(former.key) ? names : []
     }
 }
 

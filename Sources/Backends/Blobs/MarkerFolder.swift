@@ -24,6 +24,12 @@ struct FoundMarkers {
         plain.contains(identifier) || sealed[KeyIdentifier(identifier)] != nil
     }
 
+    /// Whether there is a file of a marker's name, be it that marker or not.
+    func isTaken(_ identifier: Bits128) -> Bool { isThere(identifier) || damaged.contains(identifier) }
+
+    /// Whether the marker of a key's account is there, made by a holder of the key.
+    func isThere(_ key: AccountKey) -> Bool { sealed[key.identifier]?.isGenuine(under: key.blobs) == true }
+
     /// The names of all notes.
     var noteNames: Set<String> { Set(notes.map(\.noteName) + formerNames.map(\.noteName)) }
 

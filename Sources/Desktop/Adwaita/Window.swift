@@ -30,6 +30,14 @@ package class Window: Widget {
     /// Calls a handler when the window gets or loses the keyboard focus.
     package func onActiveChange(_ handler: @escaping @MainActor () -> Void) { connect("notify::is-active", handler) }
 
+    /// Shows a window of keyboard shortcuts over this one.
+    /// - Parameter ui: a `.ui` file, in which that window is called `shortcuts`.
+    package func showShortcuts(_ ui: [UInt8]) {
+        let shortcuts: Window = Interface(ui).widget("shortcuts")
+        shortcuts.attach(to: self)
+        shortcuts.present()
+    }
+
     /// Keeps the window in front of another one, which takes no input meanwhile.
     package func attach(to parent: Window) {
         gtk_window_set_transient_for(self.as(GtkWindow.self), parent.as(GtkWindow.self))

@@ -76,10 +76,9 @@ final class Desktop {
             try call.append("show-\(page)")
             try call.container("a", "v" as StaticString) {}
             try call.container("a", "{sv}" as StaticString) {
+                guard let token else { return }
                 // Before GTK 4.10, the token is read under its older name.
-                for name in ["activation-token", "desktop-startup-id"] {
-                    if let token { try call.append(hint: name, token) }
-                }
+                for name in ["activation-token", "desktop-startup-id"] { try call.append(hint: name, token) }
             }
         }
     }

@@ -47,11 +47,7 @@ final class PreferencesWindow {
     func present() { window.present() }
 
     /// Shows the keyboard shortcuts.
-    func showShortcuts() {
-        let shortcuts: Window = Interface(PackageResources.shortcuts_ui).widget("shortcuts")
-        shortcuts.attach(to: window)
-        shortcuts.present()
-    }
+    func showShortcuts() { window.showShortcuts(PackageResources.shortcuts_ui) }
 
     // MARK: The user
 

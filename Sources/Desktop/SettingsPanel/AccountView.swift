@@ -65,8 +65,8 @@ final class AccountView {
             onShow: { [unowned self] in owner?.openWords(isNew: false) }, onMove: { [unowned self] in ask($0) })
         signOut.onPress { [unowned self] in askSigningOut() }
         change.onPress { [unowned self] in
-            guard page?.isPhraseUnconfirmed == true else { return owner?.openSignIn() ?? () }
-            askForgettingKey { [weak self] in self?.owner?.openSignIn() }
+            let leave: @MainActor () -> Void = { [weak self] in self?.owner?.openSignIn() }
+            if page?.isPhraseUnconfirmed == true { askForgettingKey(leave) } else { leave() }
         }
     }
 

@@ -51,11 +51,7 @@ final class PanelWindow {
     }
 
     /// Shows the keyboard shortcuts.
-    func showShortcuts() {
-        let shortcuts: Window = Interface(PackageResources.shortcuts_ui).widget("shortcuts")
-        shortcuts.attach(to: window)
-        shortcuts.present()
-    }
+    func showShortcuts() { window.showShortcuts(PackageResources.shortcuts_ui) }
 
     private func show() {
         accountView.show(panel.content)
