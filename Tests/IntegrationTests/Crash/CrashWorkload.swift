@@ -159,8 +159,11 @@ final class CrashWorkload {
         try await syncNow()
     }
 
-    /// The names of the folder's markers.
-    var markers: [String] { (try? FileManager.default.contentsOfDirectory(atPath: folder + "/a")) ?? [] }
+    /// The names of the folder's markers, without those that are only being written.
+    var markers: [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/a")) ?? []
+        return names.filter { !$0.hasSuffix(".tmp") }
+    }
 
     /// Signs a device in to the account.
     func join(_ device: Device) async throws {
