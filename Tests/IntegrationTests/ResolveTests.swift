@@ -102,6 +102,29 @@ struct ResolveTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a damaged file that only a new device has noticed is written anew at once`(_ isEncrypted: Bool) async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, ["encrypt": .boolean(isEncrypted)])
+            try await devices.store(devices.laptop).set("both", .integer(1))
+            try await laptop.syncNow()
+            let options: KeyValuePairs<String, Value> =
+                isEncrypted ? ["recovery-phrase": .string(Text(try await laptop.recoveryPhrase()))] : [:]
+            let folder = URL(filePath: devices.folder + "/a/")
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names.count == 1)
+            for name in names { try Data("junk".utf8).write(to: folder.appending(path: name)) }
+            await #expect(throws: BusError.self) { try await phone.join(devices.url, options) }
+            try await laptop.syncNow()
+            #expect(try await laptop.lastError() == "", "the laptop has verified the file")
+            try await laptop.resolve("local")
+            try await phone.join(devices.url, options)
+            #expect(try await devices.converge() == ["both": .integer(1)])
+            #expect(await errorName { try await laptop.resolve("local") } == "Conflict")
+        }
+    }
+
     @Test(arguments: [false, true], [false, true])
     func `a device goes on without what was lost of the account, and joins it if it is found again`(
         isDamaged: Bool, isEncryptedThen: Bool

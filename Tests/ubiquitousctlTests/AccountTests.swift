@@ -134,7 +134,13 @@ import UbiquitousStoreTesting
             let resolved = try await terminal.ctl("account", "resolve", "local", "--json")
             #expect(resolved.code == 0 && resolved.output == #"{"changed":false}"#, "\(resolved)")
             #expect(resolved.error.contains("There is nothing to resolve"), "\(resolved)")
-            try FileManager.default.removeItem(atPath: String(url.dropFirst("folder://".count)))
+            // The service has verified the marker, and does not read it again to sync.
+            let folder = String(url.dropFirst("folder://".count))
+            let marker = try #require(try FileManager.default.contentsOfDirectory(atPath: folder + "/a").first)
+            try Data("junk".utf8).write(to: URL(filePath: "\(folder)/a/\(marker)"))
+            let mended = try await terminal.ctl("account", "resolve", "local", "--json")
+            #expect(mended.code == 0 && mended.output == #"{"changed":true}"# && mended.error == "", "\(mended)")
+            try FileManager.default.removeItem(atPath: folder)
             expect(try await terminal.ctl("account", "resolve", "local"), 4, "is not there")
         }
     }

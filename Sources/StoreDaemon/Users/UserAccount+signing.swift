@@ -76,7 +76,8 @@ extension UserAccount {
             return log(act: "\(userName) continued without parts of the account that have not arrived.")
         }
         // Publishing everything again mends what is damaged in the remote.
-        guard sync.isReset || side == .local && sync.lastError?.code == .damaged else {
+        let isDamaged = side == .local && !sync.isReset ? try await isDamaged(in: file) : false
+        guard sync.isReset || isDamaged else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
         }
         do {
@@ -88,6 +89,23 @@ extension UserAccount {
         }
         listen()
         log(act: "\(userName) resolved in favour of what is \(side.rawValue).")
+    }
+
+    /// Whether the remote is damaged. Looks anew, because sync rarely reads again what it has verified, and a device that
+    /// signs in may have found damage that this one has not.
+    private func isDamaged(in file: AccountFile) async throws -> Bool {
+        if sync.lastError?.code == .damaged { return true }
+        do {
+            // With the account's key, reading mends its marker, and this would not be noticed.
+            try await reach(file.url, file.credentials, .none) {
+                try await $0.open(creatingAccount: false)
+            } then: { backend, _, _ in
+                Self.close(backend)
+            }
+            return false
+        } catch let error as RemoteError where error.code != .unavailable {
+            return error.code == .damaged || error.code == .noAccount
+        }
     }
 
     private func continueSync(with file: AccountFile, inFavourOf side: Side) async throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import SDBus
 internal import UbiquitousStore
 
 /// `account sync`.
@@ -69,20 +70,42 @@ struct ResolveCommand: ServiceCommand {
     var side: AccountObject.Side
 
     func perform() async throws {
-        var isAsked = false
+        var (isAsked, isResolved) = (false, false)
         try await options.make("Resolving") { object, account in
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
-            let account = try await object.synced()
-            let isForThisDevice = account.needsKey || account.isDamaged || account.lacksParts
-            if isForThisDevice, side == .remote, let error = account.lastError { throw error }
-            isAsked = account.isReset || isForThisDevice
-            if account.lacksParts { return "continue without what has not arrived" }
-            if account.isReset || account.isDamaged { return "take the \(side.rawValue) values for right" }
-            return account.needsKey ? "reject other keys than this device's" : nil
+            if let plan = try plan(try await object.synced()) {
+                isAsked = true
+                return plan
+            }
+            isResolved = try await resolvesUnnoticedDamage(of: object)
+            return isResolved ? "write the account's marker anew" : nil
         } _: {
-            try await $0.resolve(side, timeout: Patience.remote)
+            if !isResolved { try await $0.resolve(side, timeout: Patience.remote) }
         }
-        if !isAsked { Output.remark("There is nothing to resolve: the account syncs") }
+        if !isAsked, !isResolved { Output.remark("There is nothing to resolve: the account syncs") }
+    }
+
+    /// Returns what resolving does to an account, in words; `nil` if nothing is known that asks for it.
+    private func plan(_ account: AccountDescription) throws -> String? {
+        let isForThisDevice = account.needsKey || account.isDamaged || account.lacksParts
+        if isForThisDevice, side == .remote, let error = account.lastError { throw error }
+        if account.lacksParts { return "continue without what has not arrived" }
+        if account.isReset || account.isDamaged { return "take the \(side.rawValue) values for right" }
+        return account.needsKey ? "reject other keys than this device's" : nil
+    }
+
+    /// Resolves in favour of this device if the service finds damage that sync has not noticed. Another device may have
+    /// found it on signing in, and sent its user here.
+    /// - Returns: whether it found any.
+    @BusActor
+    private func resolvesUnnoticedDamage(of account: AccountObject) async throws -> Bool {
+        if side == .remote || options.change.check { return false }
+        do { try await account.resolve(side, timeout: Patience.remote) } catch let error as UbiquitousStoreError
+            where error.code == .conflict
+        {
+            return false
+        }
+        return true
     }
 }
 
