@@ -43,7 +43,7 @@ package final class DeviceList {
     package var onOwnChange: (() -> Void)?
 
     private let database: UserDatabase
-    /// The devices by the origins under which they wrote, as far as pulls have found them.
+    /// The devices by the origins under which they wrote, as far as this process's pulls have found them.
     private var writers: [Origin: RemoteDevice] = [:]
     /// The identifiers of the devices whose publications the last pull found.
     private var present: Set<String> = []
@@ -54,7 +54,8 @@ package final class DeviceList {
     package func identifier(of origin: Origin) -> String? {
         if origin == database.origin { return own.identifier }
         if let writer = writers[origin] { return writer.identifier }
-        return (try? database.origins.former())?.contains(origin) == true ? own.identifier : nil
+        if (try? database.origins.former())?.contains(origin) == true { return own.identifier }
+        return try? database.writer(under: origin)
     }
 
     /// Returns the identifier of the device that wrote under all of these; `nil` if it is not one known device.
@@ -76,6 +77,9 @@ package final class DeviceList {
 
     /// Notes the devices whose publications a pull has found.
     func note(_ found: [Origin: RemoteDevice]) {
+        let new = found.mapValues(\.identifier).filter { writers[$0]?.identifier != $1 && $0 != database.origin }
+        // Without them, only names of devices are missing from the history.
+        if !new.isEmpty { try? database.note(writers: new) }
         writers.merge(found) { $1 }
         present = Set(found.values.map(\.identifier))
     }

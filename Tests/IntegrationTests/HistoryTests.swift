@@ -52,6 +52,26 @@ struct HistoryTests {
         }
     }
 
+    @Test func `a device is named for what it wrote before both machines started anew`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await devices.join()
+            try await laptop.set("k", .integer(1))
+            _ = try await devices.converge()
+            try await phone.set("k", .integer(2))
+            _ = try await devices.converge()
+            // A service that was killed takes another origin, and its next upload removes its head under the former one.
+            devices.laptop.kill()
+            try await devices.laptop.start()
+            try await laptop.set("other", .integer(1))
+            _ = try await devices.converge()
+            try await devices.phone.restart()
+            _ = try await devices.converge()
+            let former = try await phone.history("k")
+            #expect(former.first?["origin-device"] == (try await laptop.client.account.property("DeviceIdentifier")))
+        }
+    }
+
     @Test func `a value that went with its account is told, and is the other account's still`() async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))

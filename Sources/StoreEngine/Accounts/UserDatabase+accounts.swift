@@ -86,6 +86,7 @@ extension UserDatabase {
             try db.execute(
                 sql: "UPDATE account SET cursor = NULL, pulled = 0, pushed = 0, left = 0 WHERE id = ?",
                 arguments: [cleared.id])
+            try db.execute(sql: "DELETE FROM writer WHERE account = ?", arguments: [cleared.id])
             // Other accounts keep their values, but these no longer count as history here.
             try db.execute(sql: "UPDATE account SET left = 0")
             guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
@@ -166,6 +167,8 @@ extension UserDatabase {
                     from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),
                     changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
+                try db.execute(
+                    sql: "UPDATE OR REPLACE writer SET account = ? WHERE account = ?", arguments: [id, other.id])
                 try db.saveFormerNames([], of: other.id)
                 try db.saveSuccessor(nil, of: other.id)
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])

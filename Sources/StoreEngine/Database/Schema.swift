@@ -8,14 +8,13 @@ internal import Glibc
 enum Schema {
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("v1") { db in
-            try db.execute(sql: String(decoding: PackageResources.v1_sql, as: UTF8.self))
-        }
-        migrator.registerMigration("v2") { db in
-            try db.execute(sql: String(decoding: PackageResources.v2_sql, as: UTF8.self))
-        }
-        migrator.registerMigration("v3") { db in
-            try db.execute(sql: String(decoding: PackageResources.v3_sql, as: UTF8.self))
+        let versions = [
+            PackageResources.v1_sql, PackageResources.v2_sql, PackageResources.v3_sql, PackageResources.v4_sql,
+        ]
+        for (index, version) in versions.enumerated() {
+            migrator.registerMigration("v\(index + 1)") { db in
+                try db.execute(sql: String(decoding: version, as: UTF8.self))
+            }
         }
         return migrator
     }
