@@ -9,3 +9,11 @@ package enum Retention {
     /// The number of tombstones in a store beyond which the oldest go early.
     package static let tombstones = 4096
 }
+
+/// The largest state of a store that devices publish and read: docs/remote-format.md, "Limits".
+package enum StoreBounds {
+    /// The maximum number of entries, including tombstones.
+    package static let entries = 8192
+    /// The maximum size of the entries, in bytes.
+    package static let bytes = 8 << 20
+}

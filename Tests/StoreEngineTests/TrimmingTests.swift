@@ -53,6 +53,33 @@ import Testing
         #expect(try device.database.history(of: key("k"), in: store) == history)
     }
 
+    @Test(arguments: [false, true])
+    func `a state is never too large to be published, whatever was removed and not uploaded`(isUploaded: Bool) throws {
+        let device = try Device()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        let store = try device.store()
+        try device.write((0..<900).map { ("live \($0)", .integer(1)) })
+        for round in 0..<100 {
+            let keys = (0..<100).map { "gone \(round) \($0)" }
+            try device.write(keys.map { ($0, .integer(1)) })
+            try device.write(removing: keys)
+            if isUploaded {
+                try device.database.markPublished([store.identifier: .max], under: device.database.origin)
+            }
+            device.clock.time += 1_000_000
+            let state = store.snapshot().state
+            #expect(state.entries.count <= 8192)
+            // The latest removals are there, and the vector tells of all.
+            #expect(keys.allSatisfy { state.entries[key($0)].map { $0.value == nil } == true })
+            #expect(state.vector[device.database.origin] == store.shared.sequence)
+        }
+        #expect(store.values.count == 900)
+        let state = store.snapshot().state
+        try device.reopen()
+        #expect(try device.store().snapshot().state == state)
+    }
+
     @Test func `a clock that was set back goes on between two looks at it`() throws {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)

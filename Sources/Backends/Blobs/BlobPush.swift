@@ -110,7 +110,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
         guard (1...255).contains(store.utf8.count), store.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw RemoteError(.unsupported, "A store of this identifier can't be synchronised.")
         }
-        guard state.entries.count <= EntryLimits.entries, digests.totalSize <= EntryLimits.storeBytes else {
+        guard state.entries.count <= StoreBounds.entries, digests.totalSize <= StoreBounds.bytes else {
             throw RemoteError(.full, "The store \(store) has grown larger than what is synchronised.")
         }
     }

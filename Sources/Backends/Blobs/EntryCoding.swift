@@ -107,7 +107,7 @@ extension CanonicalDecoder {
     mutating func entries(_ origins: [Origin]) throws(CanonicalDecodingError) -> [Key: Entry] {
         let start = offset
         let count = try count(elementBytes: EntryLimits.shortestEntry)
-        guard count <= EntryLimits.entries else { throw failure("there are too many entries", at: start) }
+        guard count <= StoreBounds.entries else { throw failure("there are too many entries", at: start) }
         var entries: [Key: Entry] = [:]
         var last: Key?
         for _ in 0..<count {

@@ -169,7 +169,7 @@ final class PartReader<Storage: BlobStorage> {
         guard digests.state == part.digest else {
             return .corrupt("What a device published of the store \(store) is not what it says it is.")
         }
-        guard state.entries.count <= EntryLimits.entries, digests.totalSize <= EntryLimits.storeBytes else {
+        guard state.entries.count <= StoreBounds.entries, digests.totalSize <= StoreBounds.bytes else {
             return .corrupt(tooLarge(store))
         }
         return .state(state)
@@ -203,7 +203,7 @@ final class PartReader<Storage: BlobStorage> {
             let memory = 2 * bytes.count + segment.entries.count * RemoteHoldings.entry
             try share.hold { $0.news += memory }
             entries.merge(segment.entries) { $1 }
-            guard entries.count <= EntryLimits.entries, size <= Segment.limit else {
+            guard entries.count <= StoreBounds.entries, size <= Segment.limit else {
                 return .corrupt(tooLarge(store))
             }
         }

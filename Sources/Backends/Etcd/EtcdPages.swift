@@ -15,8 +15,8 @@ struct EtcdPages {
     var memory: Int { 2 * bytes + rows.count * RemoteHoldings.entry }
 
     /// Twice the limit of a store elsewhere, since rows also hold keys and stamps.
-    static let mostBytes = 2 * EntryLimits.storeBytes
-    static let mostRows = 2 * EntryLimits.entries
+    static let mostBytes = 2 * StoreBounds.bytes
+    static let mostRows = 2 * StoreBounds.entries
 
     /// Adds a page.
     /// - Returns: the key at which the next page begins; `nil` if this was the last one.

@@ -157,7 +157,7 @@ final class EtcdReader {
     /// Returns an entry with its value; `nil` if parts are missing.
     private func whole(_ entry: EtcdEntry, _ store: String, at revision: Int64) async throws(RemoteError) -> Entry? {
         guard let bytes = entry.partedBytes else { return entry.entry }
-        guard bytes <= EntryLimits.storeBytes else { return nil }
+        guard bytes <= StoreBounds.bytes else { return nil }
         var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
         (range.revision, range.limit) = (revision, 4)
         while true {

@@ -4,10 +4,6 @@
 package enum EntryLimits {
     /// The maximum length of a key, in bytes: far above the rule for keys, so that keys that break it are passed on.
     package static let keyBytes = 4096
-    /// The maximum number of entries in a store, including tombstones.
-    package static let entries = 8192
-    /// The maximum size of a store's entries, in bytes.
-    package static let storeBytes = 8 << 20
     /// The length of the shortest entry, in bytes: an empty key, flags, wall, counter, origin, n.
     package static let shortestEntry = 6
     /// The greatest number of a dot, because SQLite's integers are signed.

@@ -64,16 +64,6 @@ extension Store {
     }
 }
 
-extension Record {
-    /// Whether this is an entry with a value, shown or not.
-    fileprivate var holdsBytes: Bool {
-        switch content {
-        case .value, .hidden: true
-        case .tombstone, .dropped: false
-        }
-    }
-}
-
 extension Database {
     /// Saves what a replica's changes may be the only record of, before some of them are removed: the greatest n of
     /// each origin, and the last sequence.

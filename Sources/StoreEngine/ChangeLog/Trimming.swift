@@ -54,6 +54,7 @@ extension UserDatabase {
         var trimming = Trimming(
             isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time(),
             doubt: clockDoubt)
+        if replica.isTooLargeToPublish { trimming.mostEmptyKeys = replica.roomForTombstones }
         try write { db in
             try db.saveProgress(of: replica)
             try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
@@ -77,6 +78,16 @@ extension Replica {
         history.rows - surplus.count > max(256, records.count, 2 * kept.history)
             || history.bytes > 2 * Retention.bytesPerStore
             || records.count - usage.keys > 2 * max(Retention.tombstones, kept.empty)
+            || isTooLargeToPublish
+    }
+
+    /// Whether no device would read the state.
+    fileprivate var isTooLargeToPublish: Bool { account > 0 && records.count > StoreBounds.entries }
+
+    /// The number of tombstones to keep in a state that is too large: so many that it takes a while to be again.
+    fileprivate var roomForTombstones: Int {
+        let values = records.values.count { $0.holdsBytes }
+        return (StoreBounds.entries - min(values, StoreBounds.entries)) * 3 / 4
     }
 
     /// Notes in memory what was kept of the history.
@@ -106,8 +117,9 @@ extension [UInt64] {
 ///
 /// A key's newest former values stay. A key long without a value, or one of too many such keys, is removed entirely;
 /// the version vector keeps it from coming back. A tombstone that the remote lacks stays. So does one from the future,
-/// as a new write of the key would get a lesser stamp. An account's tombstone ages only by days that this device has
-/// watched, because a device that was away takes the absence of a fresh one for a clone's doing.
+/// as a new write of the key would get a lesser stamp. Neither does if the state would be too large to be published: it
+/// would hold up everything after it. An account's tombstone ages only by days that this device has watched, because a
+/// device that was away takes the absence of a fresh one for a clone's doing.
 struct Trimming {
     /// The sequences of the changes that are not kept. A range contains no change that is kept.
     private(set) var expendable: [ClosedRange<UInt64>] = []
@@ -116,6 +128,8 @@ struct Trimming {
     /// The changes that are kept but aren't a key's last, and the bytes of their values.
     private(set) var history = (rows: 0, bytes: 0)
     var knownFrom: UInt64 = 0
+    /// The number of keys without a value that are kept, the latest ones, whatever speaks for the others.
+    var mostEmptyKeys = Int.max
 
     private let isShared: Bool
     private let published: UInt64
@@ -177,7 +191,9 @@ struct Trimming {
         var last = Past(replaced: change.time)
         if change.length == nil {
             emptyKeys += 1
-            last.isGone = mayGo(change) && (ageStart(of: change) < horizon || emptyKeys > Retention.tombstones)
+            last.isGone =
+                emptyKeys > mostEmptyKeys
+                || mayGo(change) && (ageStart(of: change) < horizon || emptyKeys > Retention.tombstones)
         }
         if last.isGone {
             discard(change)

@@ -62,6 +62,14 @@ struct Record: Sendable {
 
     var size: Int { content.size ?? 0 }
 
+    /// Whether this is an entry with a value, shown or not.
+    var holdsBytes: Bool {
+        switch content {
+        case .value, .hidden: true
+        case .tombstone, .dropped: false
+        }
+    }
+
     /// Whether there is no entry any more.
     var isDropped: Bool {
         if case .dropped = content { true } else { false }

@@ -182,7 +182,9 @@ package final class Store {
 
 extension Store {
     /// The largest state that joins may produce. A store that would become larger is not joined.
-    private static let largestState = (keys: 8192, entries: 32768, bytes: 8 << 20, origins: 65536)
+    private static let largestState = (
+        keys: StoreBounds.entries, entries: 4 * StoreBounds.entries, bytes: StoreBounds.bytes, origins: 65536
+    )
 
     /// Whether the previous account's values are shown, because those of the current one have not arrived.
     package var hasPreviousValues: Bool { previous != nil }
