@@ -88,7 +88,8 @@ extension MethodCall {
         guard client.callsUnderWay < bound else {
             return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet."))
         }
-        let size = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
+        let arguments = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
+        let size = arguments + CallKind.overhead
         do { try client.share.hold(.bytes(size)) } catch { return fail(error) }
         releaseArguments()
         client.callsUnderWay += 1
