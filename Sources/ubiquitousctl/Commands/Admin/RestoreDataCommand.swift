@@ -124,7 +124,7 @@ struct RestoreDataCommand: ServiceCommand {
         defer { close(archive) }
         return try Interruption.deferring {
             let place = "\(stateDirectory)/restore.\(time(nil))000000"
-            guard owner.perform({ mkdir(place, 0o700) }) == 0 else {
+            guard try owner.perform({ mkdir(place, 0o700) }) == 0 else {
                 throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno))).")
             }
             defer { _ = owner.run(["rm", "-rf", "--", place]) }
@@ -134,7 +134,7 @@ struct RestoreDataCommand: ServiceCommand {
             guard owner.run(tar, input: archive, errors: errors ?? STDERR_FILENO) == 0 else {
                 let reason = errors.map(Self.clause) ?? ""
                 // Tar tells a full disk in several ways.
-                if let room = owner.perform({ Files.freeBytes(at: place) }), room < 64 << 10 {
+                if let room = try owner.perform({ Files.freeBytes(at: place) }), room < 64 << 10 {
                     throw Failure(
                         .refused, "There is no room in \(stateDirectory) to unpack \(Output.quoted(file))\(reason).",
                         advice: "Nothing was changed.")

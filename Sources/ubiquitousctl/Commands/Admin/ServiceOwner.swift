@@ -21,10 +21,16 @@ struct ServiceOwner {
     }
 
     /// Runs `body` as the owner.
-    func perform<T>(_ body: () throws -> T) rethrows -> T {
+    /// - Throws: ``Failure`` if the program can't become the owner, without running `body`.
+    func perform<T>(_ body: () throws -> T) throws -> T {
         let (ownUser, ownGroup) = (geteuid(), getegid())
-        if ownUser != uid { _ = (setegid(gid), seteuid(uid)) }
-        defer { if ownUser != uid { _ = (seteuid(ownUser), setegid(ownGroup)) } }
+        if ownUser == uid { return try body() }
+        defer { _ = (seteuid(ownUser), setegid(ownGroup)) }
+        guard setegid(gid) == 0, seteuid(uid) == 0 else {
+            throw Failure(
+                .refused, "The service's user can't be taken on: \(String(cString: strerror(errno))).",
+                advice: "Use sudo, outside of a container that forbids it.")
+        }
         return try body()
     }
 
