@@ -138,7 +138,7 @@ public final class BackendDevice {
 
     private func makeCycle() async throws(RemoteError) {
         do { try await makeCycle(with: backend) } catch {
-            cycle.cut()
+            cycle.cut(0)
             throw error as? RemoteError ?? RemoteError(.device, "\(error)")
         }
     }

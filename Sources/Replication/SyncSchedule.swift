@@ -181,6 +181,13 @@ public struct SyncSchedule: Equatable, Sendable {
         if cycleUploads { pushDue = pushDue ?? now }
     }
 
+    /// The cycle has ended early, without an error: what it was to do is due again.
+    public mutating func cut(_ now: UInt64) {
+        isCycling = false
+        pullDue = now
+        if cycleUploads { pushDue = pushDue ?? now }
+    }
+
     // MARK: Intervals
 
     private var longestPoll: UInt64? { pace.longestInterval(circumstances.presence) }

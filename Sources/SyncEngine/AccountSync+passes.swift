@@ -37,9 +37,9 @@ extension AccountSync {
     /// joined like any change.
     /// - Throws: why the account could not be downloaded.
     package func acceptGaps() async throws(RemoteError) {
-        replica.cycle.acceptsGaps = true
+        replica.cycle.wantsGaps = true
         do { try await syncNow() } catch {
-            replica.cycle.acceptsGaps = false
+            replica.cycle.wantsGaps = false
             guard database.account.isDownloaded else { throw error }
         }
     }
@@ -128,7 +128,7 @@ extension AccountSync {
     }
 
     private func cut(_ backend: any RemoteBackend, _ error: RemoteError) -> Result<Void, RemoteError> {
-        if replica.isWith(backend) { replica.cycle.cut() }
+        if replica.isWith(backend) { replica.cycle.cut(monotonicTime()) }
         return .failure(error)
     }
 }

@@ -54,6 +54,20 @@ struct SyncCycleTests {
         #expect(cycle.nextCycle ?? 0 > facts.now)
     }
 
+    @Test mutating func `only a cycle that begins after the user said so accepts gaps`() {
+        facts.isDownloaded = false
+        begin()
+        cycle.wantsGaps = true
+        expect(.endPull(joined: []), after: pulled(beginsAnew: true))
+        expect(.rest, after: .ended(isComplete: false))
+        begin()
+        expect(.endPull(joined: []), after: pulled(beginsAnew: true))
+        expect(.keep(isRead: false, tooLarge: []), after: .ended(isComplete: false))
+        #expect(cycle.acceptsGaps)
+        begin()
+        #expect(!cycle.acceptsGaps)
+    }
+
     @Test mutating func `a cycle that begins at its upload publishes without a look`() {
         cycle.beginPush(facts.now)
         #expect(cycle.action == .beginPush)
@@ -96,7 +110,8 @@ struct SyncCycleTests {
         begin()
         pullNothing()
         expect(.beginPush)
-        cycle.cut()
+        cycle.cut(facts.now)
+        #expect(cycle.nextCycle == facts.now, "what the cycle was to do is due")
         facts.lastPush = 1
         begin()
         pullNothing()

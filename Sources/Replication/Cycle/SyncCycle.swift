@@ -118,8 +118,10 @@ package struct SyncCycle: Sendable {
     package var onlyReads = false
     /// Whether to collect garbage in this cycle, because the user has removed a device from the list.
     package var collectsGarbage = false
-    /// Whether the first download ends without what can't be read, because the user has said so.
-    package var acceptsGaps = false
+    /// Whether the next cycle ends the first download without what can't be read, because the user has said so.
+    package var wantsGaps = false
+    /// Whether this cycle does.
+    package private(set) var acceptsGaps = false
     /// An error that did not stop the cycle.
     package private(set) var problem: RemoteError?
     /// Whether something could not be read. The rest is joined.
@@ -166,6 +168,7 @@ package struct SyncCycle: Sendable {
         (isPullComplete, isAwaitingParts) = (false, true)
         (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
         (stores, joined, tooLarge) = ([], [], [])
+        (acceptsGaps, wantsGaps) = (wantsGaps, false)
         action = .pull
         return uploads
     }
@@ -186,12 +189,15 @@ package struct SyncCycle: Sendable {
     /// Ends a cycle that can't go on.
     /// - Parameter jitter: a random number, which spreads the attempts of many devices.
     package mutating func fail(_ error: RemoteError, _ now: UInt64, jitter: UInt64) {
-        cut()
+        (isRunning, action) = (false, .rest)
         schedule?.failed(now, retryAfter: error.leastRest, jitter: jitter)
     }
 
     /// Ends a cycle early, without an error.
-    package mutating func cut() { (isRunning, action) = (false, .rest) }
+    package mutating func cut(_ now: UInt64) {
+        (isRunning, action) = (false, .rest)
+        schedule?.cut(now)
+    }
 
     private mutating func following(_ event: Event, _ facts: () -> Facts) -> Action {
         switch (action, event) {
@@ -258,7 +264,6 @@ package struct SyncCycle: Sendable {
     private mutating func keep(isRead: Bool) -> Action? {
         isPullComplete = isRead
         let waits = isAwaitingParts && beginsAnew && !acceptsGaps
-        acceptsGaps = false
         if isAwaitingParts {
             let sentence = "Parts of the account have not arrived in the remote yet."
             let advice =
