@@ -140,6 +140,8 @@ final class UserAccount {
 
     /// Ends what is under way.
     func stop() {
+        // The directory may be another user's by the time when an attempt ends.
+        attempts.noteSignOut()
         listener?.cancel()
         sync.close()
         timer.stop()
