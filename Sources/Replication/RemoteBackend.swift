@@ -14,7 +14,7 @@
 internal import PlainText
 
 /// A remote that a user's devices share.
-public protocol RemoteBackend: Sendable {
+public protocol RemoteBackend: AnyObject, Sendable {
     /// What the backend costs, and whether it reports changes. Sync must be correct whatever the traits say.
     var traits: BackendTraits { get }
 

@@ -35,12 +35,12 @@ package final class AccountReplica {
         devices = DeviceList(database, own: device)
     }
 
-    /// Whether changes are pending that may be uploaded.
-    var hasPendingChanges: Bool { (try? database.hasUploads()) ?? false }
+    /// Whether changes are pending that may be uploaded. If that can't be read, the upload reports the error.
+    var hasPendingChanges: Bool { (try? database.hasUploads()) ?? true }
 
     /// Returns whether the account still has the backend with which a cycle began.
     func isWith(_ backend: any RemoteBackend) -> Bool {
-        self.backend.map { $0 as AnyObject === backend as AnyObject } ?? false
+        self.backend.map { $0 === backend } ?? false
     }
 
     // MARK: The account's identity

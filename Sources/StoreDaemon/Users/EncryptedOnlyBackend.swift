@@ -4,8 +4,10 @@ internal import Replication
 
 /// The backend of an unencrypted account on a machine whose administrator requires encryption. It creates and joins no
 /// account and writes nothing. It can read the account, so that a move to a key can keep its values.
-struct EncryptedOnlyBackend: RemoteBackend {
-    let backend: any RemoteBackend
+final class EncryptedOnlyBackend: RemoteBackend {
+    private let backend: any RemoteBackend
+
+    init(_ backend: any RemoteBackend) { self.backend = backend }
 
     var traits: BackendTraits { backend.traits }
 

@@ -358,7 +358,7 @@ extension UserAccount {
             throw RemoteError(.unsupported, "An account at this kind of address can't be encrypted.")
         }
         let isRefused = daemon.configuration.requiresEncryption && !protection.isWanted
-        return LoggingBackend(isRefused ? EncryptedOnlyBackend(backend: backend) : backend, of: userName, daemon.logger)
+        return LoggingBackend(isRefused ? EncryptedOnlyBackend(backend) : backend, of: userName, daemon.logger)
     }
 
     func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
