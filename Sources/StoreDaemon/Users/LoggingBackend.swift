@@ -20,6 +20,15 @@ final class LoggingBackend: RemoteBackend {
 
     var keyHolding: (any KeyHolding)? { backend as? any KeyHolding }
 
+    /// The backend as one that holds the account's key.
+    /// - Throws: `RemoteError` with the code `unsupported` if its accounts can't be encrypted.
+    static func keyHolding(_ backend: any RemoteBackend) throws(RemoteError) -> any KeyHolding {
+        guard let holding = (backend as? LoggingBackend)?.keyHolding else {
+            throw RemoteError(.unsupported, "An account at this address can't be encrypted.")
+        }
+        return holding
+    }
+
     var traits: BackendTraits { backend.traits }
 
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {

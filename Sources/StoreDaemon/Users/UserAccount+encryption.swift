@@ -56,7 +56,7 @@ extension UserAccount {
         if let problem { throw problem }
         let restores = successors || protection.held?.awaited != nil
         try await reach(file.url, file.credentials, protection) { backend in
-            try await (backend as? LoggingBackend)?.keyHolding?.rejectOtherKeys(andSuccessors: successors)
+            try await LoggingBackend.keyHolding(backend).rejectOtherKeys(andSuccessors: successors)
             return restores
                 ? try await backend.restore(file.account) : try await backend.open(creatingAccount: false)
         } then: { backend, remote, held in
@@ -79,7 +79,7 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         guard case (.key(let known), nil) = keys.protection(of: file) else { return sync.postpone(error) }
         try await reach(file.url, file.credentials, .key(known)) { backend in
-            try await (backend as? LoggingBackend)?.keyHolding?.awaitOtherKey()
+            try await LoggingBackend.keyHolding(backend).awaitOtherKey()
             return RemoteAccount(identifier: file.account)
         } then: { backend, _, held in
             try keep(held) { $0.awaited = $1.awaited }
@@ -108,7 +108,7 @@ extension UserAccount {
         let remote: RemoteAccount
         do { remote = try await backend.open(creatingAccount: creatingAccount) } catch {
             guard error.code == .otherKeys, rejectsOthers else { throw error }
-            try await holding?.rejectOtherKeys(andSuccessors: false)
+            try await LoggingBackend.keyHolding(backend).rejectOtherKeys(andSuccessors: false)
             remote = try await backend.open(creatingAccount: false)
         }
         try await holding?.noteJoining(from: former.0, former.1)
