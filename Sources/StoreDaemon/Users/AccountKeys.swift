@@ -118,8 +118,18 @@ struct AccountKeys {
         }
     }
 
-    /// Whether the account's key is on this device, and nobody has confirmed its recovery phrase.
-    var isPhraseUnconfirmed: Bool { (try? AccountFile.read(in: directory)).flatMap(current)?.wasShown == false }
+    /// Whether the account's key is on this device, and nobody has confirmed its recovery phrase. If the account's file
+    /// can't be read, its key is among those that are there.
+    var isPhraseUnconfirmed: Bool {
+        do { return try AccountFile.read(in: directory).flatMap(current)?.wasShown == false } catch {
+            return stored.contains { !$0.wasShown }
+        }
+    }
+
+    /// The keys in both files, whatever account they are of.
+    private var stored: [AccountKeyFile] {
+        AccountKeyFile.Slot.allCases.compactMap { try? AccountKeyFile.read($0, in: directory) }
+    }
 
     /// Refuses to leave an account that possibly nobody could open afterwards.
     func checkPhraseIsKnown() throws {
@@ -158,6 +168,13 @@ struct AccountKeys {
     }
 
     // MARK: A move
+
+    /// Whether the account is moving to a key. If its file can't be read, the keys that are there tell.
+    var isAccountMoving: Bool {
+        do { return try AccountFile.read(in: directory).map(isMoving) ?? false } catch {
+            return stored.contains { $0.stage == .moving }
+        }
+    }
 
     /// Whether an account is moving to a key, or has switched to it but not all of this device's data is uploaded.
     func isMoving(_ file: AccountFile) -> Bool {

@@ -259,7 +259,7 @@ final class MoveToKey {
 
     /// Refuses to leave the account while possibly only this device has its key.
     func checkIsOver() throws {
-        guard let file = try? account.savedFile(), keys.isMoving(file) else { return }
+        guard keys.isAccountMoving else { return }
         throw BusError.store(
             .conflict,
             "The account is moving to a new key, and only this device has it; wait until that is done.")
