@@ -241,7 +241,10 @@ final class SharedStore: Sendable {
     /// Calls the observers on the store's queue.
     func announce(_ announcement: Announcement) {
         queue.async { [self] in
-            for action in visitors.withLock({ Array($0.observers.values) }) { action(announcement) }
+            for observer in visitors.withLock({ Array($0.observers.keys) }) {
+                // An observer that was called before may have removed this one.
+                visitors.withLock { $0.observers[observer] }?(announcement)
+            }
         }
     }
 }
