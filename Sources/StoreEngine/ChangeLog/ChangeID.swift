@@ -14,6 +14,8 @@ enum ChangeID {
 
     /// The number of bits of a sequence, as in the schema.
     private static let bits = 40
+    /// The greatest id of a replica that fits.
+    static let lastReplica: Int64 = 1 << (63 - bits) - 1
     /// The greatest sequence that fits.
     static let lastSequence: UInt64 = 1 << bits - 1
 

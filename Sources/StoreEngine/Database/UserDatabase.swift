@@ -158,7 +158,11 @@ package final class UserDatabase {
 
     /// Removes a store that is being freed.
     func unload(_ store: Store) {
-        if stores.remove(store) { noteSummaries(of: store) }
+        guard stores.remove(store) else { return }
+        noteSummaries(of: store)
+        for replica in [store.shared, store.overlay, store.previous] {
+            if let replica, !replica.isStored { replicaIDs.takeBack(replica.id) }
+        }
     }
 
     func allocateStoreID() -> Int64 {
@@ -175,7 +179,7 @@ package final class UserDatabase {
             db.cachedStatement(sql: "SELECT * FROM replica WHERE account = ? AND store = ?"),
             arguments: [account, store])
         if let row { return try Replica(row: row, limits: limits, db: db) }
-        let replica = Replica(id: replicaIDs.next(), account: account)
+        let replica = Replica(id: try replicaIDs.next(), account: account)
         // Once the account's first download is complete, nothing of this store is left to arrive.
         replica.isDownloaded = account == self.account.id && self.account.isDownloaded
         return replica
