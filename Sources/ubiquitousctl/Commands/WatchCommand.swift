@@ -39,17 +39,20 @@ struct WatchCommand: ServiceCommand {
     }
 }
 
-/// Follows a store. Its changes are the differences between two snapshots, so that missed signals don't matter.
+/// Follows a store.
 @BusActor
 private final class Watch {
     private let store: StoreObject
     private let keys: Set<Text>
     private let isJSON: Bool
-    private var values: [Text: Value] = [:]
-    private var generation: UInt64 = 0
     private var slot: Slot?
-    private var pending: [ExternalChange] = []
-    private var isReading = false
+    private lazy var follower = SnapshotFollower<ExternalChange>(store.connection) { [store] in
+        _ = try await store.subscribe()
+    } read: { [store] in
+        try await store.snapshot(since: $0)
+    } show: { [weak self] changes, causes in
+        self?.show(changes, causes)
+    }
 
     init(_ store: StoreObject, keys: Set<Text>, json: Bool) {
         (self.store, self.keys, isJSON) = (store, keys, json)
@@ -57,58 +60,24 @@ private final class Watch {
 
     func begin(printing: Bool) async throws {
         slot = try await store.onChange { [weak self] in self?.received($0) }
-        store.connection.onOwnerChange = { [weak self] _ in self?.serviceChanged() }
-        try await store.subscribe()
-        let snapshot = try await store.snapshot()
-        (values, generation) = (snapshot.values, snapshot.generation)
-        guard printing else { return }
-        for (key, value) in values.sorted(by: { $0.key < $1.key }) where isWanted(key) { tell(key, value, nil) }
-        Output.endIfBroken()
+        try await follower.begin { values in
+            guard printing else { return }
+            for (key, value) in values.sorted(by: { $0.key < $1.key }) where isWanted(key) { tell(key, value, nil) }
+            Output.endIfBroken()
+        }
     }
 
     private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
 
-    // MARK: Signals
-
     private func received(_ change: ExternalChange) {
         if change.reason == ExternalChange.quotaViolation { refused(change) }
-        pending.append(change)
-        EventLoop.task { await self.catchUp() }
+        follower.note(change)
     }
 
-    /// Subscribes again, because a service that has just started knows of no subscription.
-    private func serviceChanged() {
-        guard store.connection.owner != nil else {
-            return Output.remark("The service has ended; waiting for it")
+    private func show(_ changes: [SnapshotFollower<ExternalChange>.Change], _ causes: [ExternalChange]) {
+        for (key, value) in changes where isWanted(key) {
+            tell(key, value, causes.last { $0.keys.contains(key) })
         }
-        EventLoop.task {
-            _ = try? await self.store.subscribe()
-            await self.catchUp()
-        }
-    }
-
-    /// Prints what has changed since the last snapshot. The next round handles changes that arrive meanwhile.
-    private func catchUp() async {
-        guard !isReading else { return }
-        isReading = true
-        defer { isReading = false }
-        repeat {
-            let causes = pending
-            pending = []
-            guard let snapshot = try? await store.snapshot(since: generation) else { return }
-            generation = snapshot.generation
-            show(snapshot, causes)
-        } while !pending.isEmpty
-    }
-
-    private func show(_ snapshot: Snapshot, _ causes: [ExternalChange]) {
-        let gone = snapshot.isComplete ? values.keys.filter { snapshot.values[$0] == nil } : snapshot.removed
-        let changed = gone.map { ($0, Value?.none) } + snapshot.values.map { ($0.key, $0.value) }
-        for (key, value) in changed.sorted(by: { $0.0 < $1.0 }) where values[key] != value {
-            values[key] = value
-            if isWanted(key) { tell(key, value, causes.last { $0.keys.contains(key) }) }
-        }
-        Output.endIfBroken()
     }
 
     // MARK: Output
