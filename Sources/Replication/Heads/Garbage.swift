@@ -37,7 +37,9 @@ package struct Observations: Equatable, Sendable {
     private static func aged<Name: Hashable & Comparable>(
         _ ages: [Name: UInt64], _ elapsed: UInt64, present: Set<Name>
     ) -> [Name: UInt64] {
-        var aged = ages.filter { present.contains($0.key) }.mapValues { $0.addingReportingOverflow(elapsed).overflow ? .max : $0 + elapsed }
+        var aged = ages.filter { present.contains($0.key) }.mapValues { age in
+            age.addingReportingOverflow(elapsed).overflow ? .max : age + elapsed
+        }
         for name in present.sorted() where aged[name] == nil && aged.count < most { aged[name] = 0 }
         return aged
     }
