@@ -25,7 +25,7 @@ struct Command: ParsableCommand {
     @Option(help: "The bus to serve on: system, session, or an address.")
     var bus = "system"
 
-    @Option(help: "Where the data is kept (default: $STATE_DIRECTORY, else as the mode has it).")
+    @Option(help: "The directory of the data (default: $STATE_DIRECTORY, or else the mode's).")
     var stateDirectory: String?
 
     @Option(
@@ -46,13 +46,13 @@ struct Command: ParsableCommand {
         help: "A folder under which accounts may be, in system mode; repeatable.")
     var folderRoots: [String] = []
 
-    @Option(help: "What other devices are told this one is called (default: the host's name).")
+    @Option(help: "The name that other devices show for this one (default: the host name).")
     var deviceName: String?
 
-    @Flag(help: "Identifiers without a manifest may be opened; for development, in user mode.")
+    @Flag(help: "Let programs open identifiers that no manifest declares; for development, in user mode.")
     var allowUndeclared = false
 
-    @Option(help: "End after so many seconds with nothing to do; 0: never (default: 300).")
+    @Option(help: "Exit after this many idle seconds; 0 means never (default: 300 if the bus can restart it, else 0).")
     var idleExit: Int?
 
     @Option(help: "trace, debug, info, notice, warning, error or critical (default: notice).")
@@ -60,10 +60,10 @@ struct Command: ParsableCommand {
 
     @Option(
         name: .customLong("configuration"),
-        help: "The file of settings (default: as the mode has it). Options of the command line win.")
+        help: "The settings file (default: the mode's). Options override it.")
     var settingsFile: String?
 
-    @Flag(help: "Say whether the file of settings is right, and end.")
+    @Flag(help: "Report all errors in the settings, and exit.")
     var checkConfiguration = false
 
     func validate() throws {

@@ -21,14 +21,14 @@ package enum ControlProgram {
 struct Program: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubiquitousctl",
-        abstract: "Reads and writes the stores of apps, and looks after the account that syncs them.",
+        abstract: "Reads and writes apps' stores, and manages the account that syncs them.",
         discussion: """
-            A store is named by --store, or by UBIQUITOUS_STORE_IDENTIFIER; the bus by --bus, or by \
-            UBIQUITOUS_STORE_BUS.
+            --store or UBIQUITOUS_STORE_IDENTIFIER names the store; --bus or UBIQUITOUS_STORE_BUS names the bus.
 
-            Exit codes: 0 done; 1 there is no such value; 2 the command line or a file isn't right; 3 the service \
-            refused; 4 the service, or the account's remote, can't be reached. What ends with 2 or 3 changed \
-            nothing; what ends with 4 may go on once it has begun, as "account encrypt" does (see "status").
+            Exit status: 0 success; 1 no such value; 2 the command line or a file is invalid; 3 the service refused; 4 \
+            the service or the account's remote can't be reached. With 2 nothing was changed, and with 3 nothing \
+            except by "admin backup" and "admin restore". "account encrypt" and "account replace-key" may continue \
+            after they have returned 4; see "status".
             """,
         version: Release.version,
         groupedSubcommands: [

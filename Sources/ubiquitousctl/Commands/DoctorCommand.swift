@@ -10,12 +10,12 @@ internal import UbiquitousStore
 struct DoctorCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Looks for what is wrong: the bus, the service, the account and, if named, a remote.",
+        abstract: "Finds problems with the bus, the service, the account and a remote.",
         discussion: """
-            With a URL the remote is tried step by step, and nothing is changed there that isn't undone; without one the \
-            account's is, for 20 seconds at most. Ends with 0 if all is well, with 4 if the service can't be reached, and \
-            with 3 if anything else is wrong. At the place of the account that is signed in, its credentials and its key \
-            are tried.
+            Given a URL, it tests that remote step by step, and undoes what it changes there; without one, it tests \
+            the account's remote. It takes at most 20 seconds for that. At the account's own address, it also tries \
+            the account's credentials and key. Exits with 0 if all is well, 4 if the service can't be reached, and 3 \
+            for any other problem.
             """)
 
     @OptionGroup var service: ServiceOptions

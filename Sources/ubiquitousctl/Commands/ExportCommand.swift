@@ -12,19 +12,18 @@ struct ExportCommand: ServiceCommand {
         commandName: "export",
         abstract: "Writes a store's values to a file or to standard output.",
         discussion: """
-            "import" reads each format back exactly. The binary format holds everything as it is. \
-            XML can't hold control characters in strings: exporting them is refused. Dates finer than a second are \
-            written to XML with a fraction, which Apple's programs don't read: there is a warning. \
-            JSON has no dates, data and infinite reals: each is an object with one key, such as \
-            {"$date": "2026-11-21T09:30:00Z"}, {"$data": "AAEC"} (Base64) and {"$real": "nan"}, and a dictionary whose \
-            only key is one of these is {"$dictionary": [KEY, VALUE]}.
+            "import" reads every format back exactly. The binary format can hold any value. XML can't hold control \
+            characters in strings; a store that has some is not exported. In XML, dates finer than a second get a \
+            fraction that Apple's programs don't read; the command warns. JSON has no dates, data or infinite reals; \
+            each is an object with one key, such as {"$date": "2026-11-21T09:30:00Z"}, {"$data": "AAEC"} (Base64) or \
+            {"$real": "nan"}, and a dictionary whose only key is one of these is {"$dictionary": [KEY, VALUE]}.
 
-            A file is replaced when all of it has been written, and not before.
+            An existing file is replaced only once all of it has been written.
             """)
 
     @OptionGroup var options: StoreOptions
 
-    @Option(help: "xml, binary or json (default: json for a file that is called so, else xml).")
+    @Option(help: "xml, binary or json (default: json if the file's name ends in .json, else xml).")
     var format: FileFormat?
 
     @Argument(help: "The file; - is standard output.", completion: .file())

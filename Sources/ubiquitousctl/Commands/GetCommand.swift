@@ -11,11 +11,11 @@ struct GetCommand: ServiceCommand {
         commandName: "get",
         abstract: "Prints the value of a key.",
         discussion: """
-            What is printed is one word that "set" takes for the same value of the same type: JSON, and strings \
-            without quotes where nothing else could be meant. What JSON doesn't have is an object with one key: \
-            {"$date":"2026-11-21T09:30:00Z"}, {"$data":"AAEC"} (Base64), {"$real":"nan"}.
+            The value is printed as one word from which "set" makes the same value of the same type: JSON, with \
+            strings unquoted where they can't be mistaken for anything else. A value that JSON doesn't have is an \
+            object with one key: {"$date":"2026-11-21T09:30:00Z"}, {"$data":"AAEC"} (Base64), {"$real":"nan"}.
 
-            Ends with 1 if the store has no value for the key.
+            Exits with 1 if the store has no value for the key.
             """)
 
     @OptionGroup var options: StoreOptions
@@ -29,7 +29,7 @@ struct GetCommand: ServiceCommand {
     @Flag(help: "Print the value's type: string, int, float, bool, date, data, array or dict.")
     var type = false
 
-    @Flag(help: "Look for other devices' changes first, and wait for them; fails where that can't be done.")
+    @Flag(help: "First download other devices' changes; fail if that isn't possible.")
     var fresh = false
 
     @Argument(help: "The key.", completion: .custom { arguments, _, _ in KeyCompletion.keys(arguments) })

@@ -20,8 +20,9 @@ struct TrimHistoryCommand: ServiceCommand {
         commandName: "trim",
         abstract: "Removes the earlier values of all stores.",
         discussion: """
-            On this device only; values stay as they are. Earlier values give way by themselves where the database is \
-            full: this is for freeing the disk, or for forgetting them. "ubiquitousctl usage" shows what they take.
+            Changes nothing on other devices, and no present values. The service drops earlier values by itself when \
+            the database is full. Use this to free disk space, or to erase them. "ubiquitousctl usage" shows how much \
+            they take.
             """)
 
     @OptionGroup var service: ServiceOptions
@@ -44,9 +45,9 @@ struct ShowHistoryCommand: ServiceCommand {
         commandName: "show",
         abstract: "Prints earlier values of a key, the newest first.",
         discussion: """
-            "show" can be left out, unless the key is called "trim". \
-            Each has the number that "restore" takes, when it ceased to be the value, and why: replaced, removed, \
-            initial-sync, account or merge. Ends with 1 if there are none.
+            "show" can be left out, unless the key is called "trim". Each value is printed with the number that \
+            "restore" takes, the time when it was replaced, and the reason: replaced, removed, initial-sync, account \
+            or merge. Exits with 1 if there are none.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -8,7 +8,7 @@ internal import UbiquitousStore
 struct IdentifyCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "identify",
-        abstract: "Shows whom the service takes this program for, and which stores may be opened.")
+        abstract: "Shows how the service identifies this program, and which stores it may open.")
 
     @OptionGroup var bus: BusOptions
 

@@ -10,8 +10,8 @@ struct ImportCommand: ServiceCommand {
         commandName: "import",
         abstract: "Sets the values of a file, all of them or none.",
         discussion: """
-            The format is found out from the file: an XML or binary property list, or JSON, as "export" writes them. \
-            Keys of the store that the file doesn't have stay, unless there is --replace.
+            The format is detected: an XML or binary property list, or JSON, as "export" writes them. Keys that the \
+            file doesn't have stay, unless --replace is given.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -10,7 +10,7 @@ internal import PropertyList
 struct ManifestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "manifest",
-        abstract: "Looks at manifests, by which apps declare their stores.",
+        abstract: "Checks manifests, with which apps declare their stores.",
         subcommands: [ManifestCheckCommand.self])
 }
 
@@ -18,11 +18,11 @@ struct ManifestCommand: ParsableCommand {
 struct ManifestCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Finds out whether the service would take a manifest, and what it declares.",
+        abstract: "Checks whether the service would accept a manifest, and prints what it declares.",
         discussion: """
-            The service takes an installed manifest only if it is a file of root's, no link, that nobody else may write \
-            to. In a directory that the service reads the rest is refused; elsewhere it is said, and is no error. \
-            Ends with 2 if there is anything to refuse.
+            The service accepts an installed manifest only if it is a regular file that is owned by root or the \
+            service's user and that nobody else may write to. In a directory that the service reads, anything else is \
+            an error; elsewhere it is a warning. Exits with 2 if the service would refuse the manifest.
             """)
 
     @Flag(help: "Print an object of JSON.")

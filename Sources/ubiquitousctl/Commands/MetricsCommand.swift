@@ -8,10 +8,10 @@ internal import UbiquitousStore
 struct MetricsCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "metrics",
-        abstract: "Prints how the accounts of all users are, for a monitoring system; for root.",
+        abstract: "Prints the state of all users' accounts for a monitoring system; for root.",
         discussion: """
-            The text is that of OpenMetrics, as node_exporter's textfile collector reads it: write it to a file of \
-            another name, and rename that. It has numbers and users' names, and the name of no app.
+            The text is OpenMetrics, as node_exporter's textfile collector reads it. Write it to a temporary file and \
+            rename that. It contains numbers and users' names, but no app's name.
             """)
 
     @OptionGroup var bus: BusOptions

@@ -8,10 +8,10 @@ internal import UbiquitousStore
 struct RestoreCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Makes an earlier value of a key its value again.",
+        abstract: "Restores an earlier value of a key.",
         discussion: """
-            The value that it replaces goes into the history itself, so that restoring twice goes back and forth. \
-            Ends with 1 if there is no such value.
+            The value that it replaces goes into the history, so restoring twice undoes the first. Exits with 1 if \
+            there is no such value.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -17,12 +17,12 @@ struct SetCommand: ServiceCommand {
             ubiquitousctl set [OPTIONS] KEY -dict KEY VALUE...
             """,
         discussion: """
-            A value without a type is what it is in JSON (true, 12, 1.5, "12", [1, 2], \
-            {"a": 1}) and a string otherwise; see "get" for what JSON doesn't have. The values of -array and -dict may \
-            have types of their own, and take all that follows: options go before them. The value "-" is read from \
-            standard input; with --string it is text whatever it looks like.
+            A value without a type is read as JSON (true, 12, 1.5, "12", [1, 2], {"a": 1}) if it is JSON, and as a \
+            string otherwise; "get" explains what stands for values that JSON doesn't have. -array and -dict take \
+            everything that follows, so put options before them; their elements may have types of their own. The value \
+            "-" is read from standard input, with --string as text, whatever it looks like.
 
-            A value that the key has already is no change: nothing is written, and nothing synced.
+            If the key already has the value, nothing is written and nothing is synced.
             """)
 
     @OptionGroup var options: StoreOptions
@@ -47,7 +47,7 @@ struct SetCommand: ServiceCommand {
 
     /// How the value is read.
     struct ValueForm: ParsableArguments {
-        @Flag(help: "Take the word of the value, or standard input, as text whatever it looks like; before the value.")
+        @Flag(help: "Take the value, or standard input, as text, whatever it looks like. Put it before the value.")
         var string = false
     }
 

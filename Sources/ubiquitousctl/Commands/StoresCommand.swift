@@ -9,7 +9,7 @@ internal import UbiquitousStore
 struct StoresCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stores",
-        abstract: "Lists the stores that hold something, forgets one, or keeps one on this device.",
+        abstract: "Lists the stores that hold something, deletes one, or keeps one on this device.",
         subcommands: [StoresListCommand.self, StoresRemoveCommand.self, StoresSyncCommand.self],
         defaultSubcommand: StoresListCommand.self)
 }
@@ -21,7 +21,7 @@ struct StoresListCommand: ServiceCommand {
 
     @OptionGroup var service: ServiceOptions
 
-    @Flag(help: "Those of every user, with whose they are; for root.")
+    @Flag(help: "List the stores of every user, with the uid first; for root.")
     var everybody = false
 
     @Flag(help: "Print an array of JSON.")
@@ -43,8 +43,11 @@ struct StoresListCommand: ServiceCommand {
 struct StoresRemoveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Has this device forget a store and its history, until its app opens it again.",
-        discussion: "Pending changes are uploaded first. A store that holds nothing is forgotten already.")
+        abstract: "Deletes a store and its history from this device.",
+        discussion: """
+            Pending changes are uploaded first. If the account has the store, this device downloads it again when an \
+            app opens it. If the store holds nothing, nothing changes.
+            """)
 
     @OptionGroup var service: ServiceOptions
     @OptionGroup var change: ChangeOptions
@@ -52,7 +55,7 @@ struct StoresRemoveCommand: ServiceCommand {
     @Flag(help: "Remove the store and its values on every device of the account.")
     var everywhere = false
 
-    @Flag(help: "Remove changes as well that the remote does not have.")
+    @Flag(help: "Also discard changes that have not been uploaded.")
     var discardChanges = false
 
     @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
@@ -84,8 +87,8 @@ struct StoresRemoveCommand: ServiceCommand {
 struct StoresSyncCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
-        abstract: "Says whether a store is synced with the account.",
-        discussion: "Without on or off it prints which of them holds.")
+        abstract: "Includes a store in sync, or keeps it on this device.",
+        discussion: "Without on or off, prints which of them is set.")
 
     enum Switch: String, CaseIterable, ExpressibleByArgument {
         case on, off

@@ -8,10 +8,11 @@ internal import UbiquitousStore
 struct SynchronizeCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "synchronize",
-        abstract: "Brings a store to disk, and its changes on their way to the other devices.",
+        abstract: "Waits until a store is on disk, and starts its upload.",
         discussion: """
-            Without --wait it ends when everything is on disk, where no power cut takes it, and says whether anything \
-            has to stay there for now. With --wait it ends when the remote has it and what was new there is here.
+            Without --wait, it returns when everything is on disk, where it survives a power cut, and says whether \
+            changes have to stay on this device for now. With --wait, it returns when the changes are uploaded and the \
+            remote's changes have arrived.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -11,8 +11,8 @@ struct UsageCommand: ServiceCommand {
         commandName: "usage",
         abstract: "Shows how full stores are, and their largest keys.",
         discussion: """
-            All stores that hold something, unless one is named; and then what the database takes of the disk, with how \
-            much of it is history, which "ubiquitousctl history trim" frees.
+            Shows all stores that hold something, unless one is named, and the database's size on disk with the part \
+            that is history, which "ubiquitousctl history trim" frees.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -12,9 +12,9 @@ struct WatchCommand: ServiceCommand {
         commandName: "watch",
         abstract: "Prints changes as they happen, until it is interrupted.",
         discussion: """
-            A line for each key: "KEY = VALUE", or "KEY removed"; with --json an object that also says why \
-            (server-change, initial-sync-change, quota-violation, account-change or local-change) and which device \
-            wrote it. It goes on when the service is restarted, and misses nothing.
+            Prints a line for each key: "KEY = VALUE", or "KEY removed". With --json it prints an object that also has \
+            the reason (server-change, initial-sync-change, quota-violation, account-change or local-change) and the \
+            device that wrote it. It continues when the service restarts, and misses nothing.
             """)
 
     @OptionGroup var options: StoreOptions

@@ -7,7 +7,7 @@ internal import UbiquitousStore
 
 /// The credentials for a remote.
 struct Credentials: ParsableArguments {
-    @Option(help: ArgumentHelp("Whom the server knows you as; the password is asked for.", valueName: "name"))
+    @Option(help: ArgumentHelp("Your user name on the server. Prompts for the password.", valueName: "name"))
     var login: String?
 
     @Option(

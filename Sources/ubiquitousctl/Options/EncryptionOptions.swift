@@ -9,7 +9,7 @@ internal import UbiquitousStore
 struct EncryptionOptions: ParsableArguments {
     @Flag(
         inversion: .prefixedNo, exclusivity: .exclusive,
-        help: "Encrypt a new account, or leave it in plain (default: asked at a terminal, and plain elsewhere).")
+        help: "Encrypt a new account, or don't (default: ask at a terminal; elsewhere, don't).")
     var encrypt: Bool?
 
     @Option(
@@ -18,7 +18,7 @@ struct EncryptionOptions: ParsableArguments {
         completion: .file())
     var phraseFile: String?
 
-    @Flag(help: "Let no other keys count than that of the words: for keys that none of your devices has made.")
+    @Flag(help: "Ignore all other keys in the remote. Use it only if none of your devices has made them.")
     var rejectOthers = false
 
     func validate() throws {

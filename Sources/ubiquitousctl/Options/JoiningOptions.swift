@@ -8,18 +8,18 @@ internal import UbiquitousStore
 
 /// The options for joining an account.
 struct JoiningOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("What other devices are told this one is called.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name that other devices show for this one.", valueName: "name"))
     var deviceName: String?
 
-    @Flag(help: "Make no account where none is.")
+    @Flag(help: "Fail if there is no account yet, instead of creating one.")
     var noCreate = false
 
-    @Flag(help: "Take the present values along into a new, empty account.")
+    @Flag(help: "Copy this device's values into a new, empty account.")
     var bringValues = false
 
     @OptionGroup var encryption: EncryptionOptions
 
-    @Argument(help: "Where the account lives (default: where the administrator has one ready).")
+    @Argument(help: "The account's address (default: the one that the administrator has configured).")
     var url: String?
 
     func validate() throws { if let url { try Credentials.check(url) } }

@@ -50,7 +50,7 @@ struct ServiceOptions: ParsableArguments {
     @OptionGroup var bus: BusOptions
 
     @Option(
-        help: ArgumentHelp("Another user, by name or number; for root.", valueName: "name-or-uid"),
+        help: ArgumentHelp("Act for another user, given by name or uid; for root.", valueName: "name-or-uid"),
         completion: .shellCommand("getent passwd | cut -d: -f1"))
     var user: String?
 

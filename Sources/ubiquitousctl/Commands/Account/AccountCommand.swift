@@ -6,7 +6,7 @@ internal import ArgumentParser
 struct AccountCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
-        abstract: "Signs in and out, and looks after the account and its devices.",
+        abstract: "Signs in and out, and manages the account and its devices.",
         subcommands: [
             SignInCommand.self, RenewCommand.self, SwitchCommand.self, SignOutCommand.self, SyncCommand.self,
             PauseCommand.self,

@@ -70,10 +70,10 @@ struct RenameCommand: ServiceCommand {
 struct ForgetCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Takes a device that is lost, or of no use any more, off the account's list.",
+        abstract: "Removes a device that is lost or no longer used from the account's list.",
         discussion: """
-            What it wrote stays. It comes back if it syncs again: to keep somebody out, change the remote's password, \
-            and give an encrypted account a new key. Ends with 1 if there is no such device.
+            The values that it wrote stay. If the device syncs again, it is back on the list. To lock it out, change \
+            the remote's password, and give an encrypted account a new key. Exits with 1 if there is no such device.
             """)
 
     @OptionGroup var options: AccountOptions

@@ -12,8 +12,8 @@ struct PhraseCommand: ServiceCommand {
         commandName: "phrase",
         abstract: "Shows the recovery phrase of the encrypted account.",
         discussion: """
-            Another device asks for the words when it signs in. Who has them can read the account: show them to nobody \
-            else, and keep them out of files and logs.
+            Other devices ask for the words when they sign in. Anyone who has them can read the account, so show them \
+            to nobody else, and keep them out of files and logs.
             """)
 
     @OptionGroup var service: ServiceOptions
@@ -48,8 +48,8 @@ struct PhraseCommand: ServiceCommand {
 struct UnlockCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock",
-        abstract: "Gives an encrypted account its recovery phrase, where its key is missing on this device.",
-        discussion: "The words are asked for, or read from --phrase-file, or from a pipe: never from an argument.")
+        abstract: "Enters the recovery phrase, if the key is missing on this device or was replaced.",
+        discussion: "Prompts for the words, or reads them from --phrase-file or a pipe, never from an argument.")
 
     @OptionGroup var options: AccountOptions
 
@@ -58,7 +58,7 @@ struct UnlockCommand: ServiceCommand {
         completion: .file())
     var phraseFile: String?
 
-    @Flag(help: "Let no other keys count than that of the words: for keys that none of your devices has made.")
+    @Flag(help: "Ignore all other keys in the remote. Use it only if none of your devices has made them.")
     var rejectOthers = false
 
     @Argument(help: .hidden)

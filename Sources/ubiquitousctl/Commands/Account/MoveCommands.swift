@@ -12,10 +12,10 @@ struct EncryptCommand: ServiceCommand {
         commandName: "encrypt",
         abstract: "Encrypts the account, so that only its devices can read it.",
         discussion: """
-            All that this device has of the account is uploaded under a new key, and at a terminal the words of its \
-            recovery phrase are shown; elsewhere "account phrase" prints them. The other devices ask for them, and what \
-            they have written meanwhile is uploaded then: "account unlock --phrase-file" takes them from a script. An \
-            account that is encrypted is left as it is.
+            This device uploads everything that it has of the account under a new key. At a terminal, the command then \
+            shows the words of the recovery phrase; elsewhere, "account phrase" prints them. The other devices ask for \
+            the words ("account unlock", in a script with --phrase-file), and then upload what was written on them \
+            meanwhile. An account that is already encrypted stays as it is.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -36,9 +36,9 @@ struct ReplaceKeyCommand: ServiceCommand {
         commandName: "replace-key",
         abstract: "Gives an encrypted account a new key and a new recovery phrase.",
         discussion: """
-            For when a device was lost, or others have seen the words. Change the remote's password too. The other \
-            devices ask for the new words. What the former key could read, earlier versions that a provider keeps \
-            included, it still can.
+            Use it after a device was lost, or after others have seen the words. Change the remote's password too. The \
+            other devices ask for the new words. The former key still opens what it could open before, including \
+            earlier versions that a provider keeps.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -55,7 +55,7 @@ struct ReplaceKeyCommand: ServiceCommand {
 
 /// The option for what can't be read in the account.
 struct UnreadOptions: ParsableArguments {
-    @Flag(help: "Go on without what can't be read in the account: a device that wrote it writes it again.")
+    @Flag(help: "Leave out data in the account that can't be read. The device that wrote it uploads it again.")
     var passOverUnread = false
 }
 

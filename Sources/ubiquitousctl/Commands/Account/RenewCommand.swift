@@ -8,10 +8,11 @@ internal import UbiquitousStore
 struct RenewCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "renew",
-        abstract: "Gives the account that is signed in another password, and keeps everything else.",
+        abstract: "Replaces the password of the account, and keeps everything else.",
         discussion: """
-            For after the password was changed on the server: it is asked for, tried, and used from then on. What isn't \
-            given stays as it is: the login, the certificates, the device's name, a pause.
+            Use it after the password was changed on the server. The command prompts for the new one and tries it \
+            before it replaces the old one. Whatever you don't give stays as it is: the login, the certificates, the \
+            device's name, a pause.
             """)
 
     @OptionGroup var options: AccountOptions

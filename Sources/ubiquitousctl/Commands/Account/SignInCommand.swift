@@ -9,15 +9,16 @@ internal import UbiquitousStore
 struct SignInCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in",
-        abstract: "Signs in to an account, and makes it where nothing is.",
+        abstract: "Signs in to an account, and creates it if there is none.",
         discussion: """
-            URL is folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX; without one it is where the machine's \
-            administrator has an account ready. The remote is verified, and the account's values are downloaded. Until \
-            they are there, they replace what is set on this device. Being signed in there already is no change, unless \
-            there are new credentials. With --check the remote is tried with the credentials, and nothing is changed. To go to another account, use "account switch".
+            URL is folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX; the default is the account that the \
+            administrator has configured. The command checks the remote and waits for the account's values. They \
+            replace values that were set on this device before the download was complete. If this device is already \
+            signed in there, only new credentials are a change. --check tries the remote with the credentials, and \
+            changes nothing. To go to another account, use "account switch".
 
-            A password is asked for without showing it, or read from --password-file, or from a pipe: never from an \
-            argument, which every user of the machine can see.
+            The password is prompted for without echo, or read from --password-file or a pipe. It is never an \
+            argument, because every user of the machine can see arguments.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -39,10 +40,10 @@ struct SignInCommand: ServiceCommand {
 struct SwitchCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "switch",
-        abstract: "Goes from the account that is signed in to another one.",
+        abstract: "Switches from this account to another one.",
         discussion: """
-            The stores then show the other account's values. What was not uploaded to this one stays with it, and goes \
-            out when this device returns to it.
+            The stores then show the other account's values. Changes that were not uploaded to the present account \
+            stay with it, and are uploaded when this device returns to it.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -91,9 +92,9 @@ struct SignOutCommand: ServiceCommand {
         commandName: "sign-out",
         abstract: "Signs out; the values stay on this device.",
         discussion: """
-            Being signed out already is no change. The key of an encrypted account is removed; if nobody has seen its \
-            recovery words yet, a question comes first at a terminal, and elsewhere it is refused. So it is with \
-            --clear-values where changes can't be uploaded before.
+            If this device is signed out already, nothing changes. Signing out removes the key of an encrypted \
+            account. If nobody has seen its recovery words yet, or if --clear-values would discard changes that can't \
+            be uploaded, the command asks at a terminal, and fails elsewhere.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -104,7 +105,7 @@ struct SignOutCommand: ServiceCommand {
     @Flag(help: "Sign out even if nobody has seen the recovery words of the encrypted account.")
     var forgetKey = false
 
-    @Flag(help: "With --clear-values: remove changes as well that the remote does not have.")
+    @Flag(help: "With --clear-values: also discard changes that have not been uploaded.")
     var discardChanges = false
 
     func validate() throws {

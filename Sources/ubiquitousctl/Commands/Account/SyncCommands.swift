@@ -7,7 +7,7 @@ internal import UbiquitousStore
 /// `account sync`.
 struct SyncCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sync", abstract: "Syncs all stores now, and ends when that is done.")
+        commandName: "sync", abstract: "Syncs all stores now, and waits until that is done.")
 
     @OptionGroup var service: ServiceOptions
 
@@ -22,7 +22,7 @@ struct SyncCommand: ServiceCommand {
 /// `account pause`.
 struct PauseCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Has nothing synced until \"account resume\".")
+        commandName: "pause", abstract: "Pauses sync until \"account resume\".")
 
     @OptionGroup var options: AccountOptions
 
@@ -56,12 +56,13 @@ struct ResumeCommand: ServiceCommand {
 struct ResolveCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
-        abstract: "Says which side is right, after the remote was emptied or damaged, or is another account's.",
+        abstract: "Decides which side is right if the remote was emptied, damaged or holds another account.",
         discussion: """
-            Until then sync is paused: it could be a mistake, such as a folder that isn't mounted. Where somebody who can \
-            write to the remote has put another key into an encrypted account, \"local\" goes on under this device's. Where \
-            parts of the account never arrive for the first time, \"local\" goes on without them. \
-            First all stores are synced, to find out whether there is anything to decide; ends with 4 while that is impossible.
+            Sync is paused until then, because the cause may be a mistake, such as a folder that isn't mounted. If \
+            somebody who can write to the remote has put another key into an encrypted account, "local" continues \
+            under this device's key. If parts of the account never arrive on a new device, "local" continues without \
+            them. The command first syncs all stores, to find out whether there is anything to decide; if it can't, it \
+            exits with 4.
             """)
 
     @OptionGroup var options: AccountOptions

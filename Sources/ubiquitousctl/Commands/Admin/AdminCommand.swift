@@ -10,7 +10,7 @@ internal import UbiquitousStore
 struct AdminCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "admin",
-        abstract: "Backs up, moves and tidies the data of all users, for root.",
+        abstract: "Backs up, restores, moves and deletes users' data; for root.",
         subcommands: [
             BackUpCommand.self, RestoreDataCommand.self, ListDataCommand.self, AdoptCommand.self,
             DeleteDataCommand.self,
@@ -21,10 +21,10 @@ struct AdminCommand: ParsableCommand {
 struct ListDataCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Lists the data of all users, and what was set aside.",
+        abstract: "Lists the data of all users, in use and set aside.",
         discussion: """
-            Data is set aside where its user's number is another name's by now: after a user was renamed, or where a \
-            directory service writes names in another form. "adopt" gives it back.
+            The service sets data aside if its uid now belongs to a user of another name, for example after a user was \
+            renamed. "admin adopt" gives it back.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -62,15 +62,15 @@ extension UserDataDescription {
 struct AdoptCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "adopt",
-        abstract: "Gives a user data that was set aside.",
+        abstract: "Gives data that was set aside to a user.",
         discussion: """
-            Programs of the user's that are open show the data after "systemctl restart ubiquitous-store".
+            Restart the service ("systemctl restart ubiquitous-store") so that the user's open programs show the data.
             """)
 
     @OptionGroup var bus: BusOptions
     @OptionGroup var change: ChangeOptions
 
-    @Flag(help: "Also if the user has values or an account already, which are set aside.")
+    @Flag(help: "Replace the values or the account that the user already has; they are set aside.")
     var replace = false
 
     @Argument(help: "The data, as \"admin list\" names it.")
@@ -109,12 +109,12 @@ struct DeleteDataCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Removes a user's data from this machine.",
-        discussion: "What an account has at its remote stays there.")
+        discussion: "The remotes of accounts stay as they are.")
 
     @OptionGroup var bus: BusOptions
     @OptionGroup var change: ChangeOptions
 
-    @Flag(help: "Also if it is the data of a user of this machine.")
+    @Flag(help: "Delete the data even if it belongs to a user of this machine.")
     var force = false
 
     @Argument(help: "The data, as \"admin list\" names it, or the user whose data it is.")

@@ -12,13 +12,14 @@ struct BackUpCommand: ServiceCommand {
         commandName: "backup",
         abstract: "Writes the data of all users to an archive, while the service runs.",
         discussion: """
-            A tar archive, compressed if its name says so (.gz, .xz, .zst). It holds the passwords of accounts: keep it \
-            as you keep those. Data that can't be read is named, and left out; then the command ends with 3.
+            The archive is a tar file, compressed if its name ends in .gz, .xz or .zst. It contains the passwords and \
+            keys of accounts, so protect it as you protect those. Data that can't be read is reported and left out; \
+            the command then exits with 3.
             """)
 
     @OptionGroup var bus: BusOptions
 
-    @Argument(help: "The archive; it must not be there yet.", completion: .file())
+    @Argument(help: "The archive to create. It must not exist yet.", completion: .file())
     var file: String
 
     func validate() throws {

@@ -11,18 +11,18 @@ internal import UbiquitousStore
 struct RestoreDataCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Brings users' data back from an archive of \"admin backup\", on this machine or another one.",
+        abstract: "Restores users' data from an archive of \"admin backup\", on this machine or another one.",
         discussion: """
-            Users are found by their names, whatever their numbers are here. The data of users that this machine \
-            doesn't have is set aside; "admin adopt" gives it to a user. Of what restoring has set aside, the newest \
-            four of a user's are kept. Programs that are open show what was restored \
-            after "systemctl restart ubiquitous-store". Ends with 3 if the data of a user who has some here was set \
-            aside instead.
+            Users are found by name; their uids may differ here. If this machine has no user of that name, the data is \
+            set aside, and "admin adopt" gives it to a user. If the user already has values or an account, the data \
+            from the archive is set aside too, and the command exits with 3; with --replace, it restores that data and \
+            sets aside what the user has. Of the copies set aside, the newest four of each user are kept. Restart the \
+            service ("systemctl restart ubiquitous-store") so that open programs show the restored values.
             """)
 
     @OptionGroup var bus: BusOptions
 
-    @Flag(help: "Also for users who have values or an account already, which are set aside.")
+    @Flag(help: "Replace the values or the account that a user already has; they are set aside.")
     var replace = false
 
     @Flag(

@@ -9,7 +9,7 @@ internal import UbiquitousStore
 struct DefaultsCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "defaults",
-        abstract: "Reads and writes the settings of programs, in macOS's words.",
+        abstract: "Reads and writes programs' settings, with the verbs of macOS's defaults.",
         usage: """
             ubiquitousctl defaults [OPTIONS] [-currentHost] read [DOMAIN [KEY]]
             ubiquitousctl defaults [OPTIONS] [-currentHost] write DOMAIN KEY [TYPE] VALUE
@@ -22,7 +22,7 @@ struct DefaultsCommand: ServiceCommand {
             A domain is a name, -g or -globalDomain, or -app NAME. Types: -string, -data, -int, -float, -bool, -date, \
             -array, -array-add, -dict, -dict-add. A running program sees the write at once.
 
-            Ends with 1 if there is no such domain or value.
+            Exits with 1 if there is no such domain or value.
             """)
 
     @OptionGroup var service: ServiceOptions
