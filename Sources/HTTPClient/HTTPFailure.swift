@@ -47,23 +47,24 @@ extension HTTPFailure: CustomStringConvertible {
         case .libraryMissing(let reason):
             "libcurl is needed for this address and can't be used; install libcurl4 (\(reason))."
         case .nameUnknown(let host): "There is no server \(host), or its name can't be looked up now."
-        case .refused(let place): "\(place) takes no connections: the server is off, or it is another port."
+        case .refused(let place): "\(place) refuses connections: the server is down, or the port is wrong."
         case .timedOut(let host): "\(host) did not answer in time."
         case .cut(let host): "The connection to \(host) broke off."
         case .certificate(let host, let reason):
             "The certificate of \(host) is not trusted: \(reason). \(Self.advice(on: reason))"
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
-        case .authority: "The certificates to trust are no PEM that can be read."
+        case .authority: "The certificates to trust are not valid PEM."
         case .systemAuthorities:
-            "This device has no certificates by which it could trust a server; install ca-certificates."
+            "This device has no certificates of authorities to trust. Install ca-certificates."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."
-        case .tooLarge(let host): "\(host) answered more than what can have been asked for."
-        case .noRoom(let host): "There is no memory for what \(host) answers at the moment. It is tried again later."
-        case .corrupt(let host): "What \(host) answers is no HTTP."
+        case .tooLarge(let host): "The answer from \(host) is larger than any valid one, so it was discarded."
+        case .noRoom(let host): "The service has no memory to spare for the answer from \(host). It retries later."
+        case .corrupt(let host): "\(host) did not answer with HTTP. Check the port."
         case .sentAway(let host, let place):
-            "\(host) sends to \(place). Credentials don't go there; if that is the right place, sign in with its address."
-        case .redirections(let host): "\(host) redirects again and again. The address may be another one by now."
+            "\(host) redirects to \(place). The service doesn't send credentials there; if that is the right server, "
+                + "sign in with its address."
+        case .redirections(let host): "\(host) redirects too often. The address may have changed."
         case .unsendable(let clause): "This can't be sent: \(clause)."
         case .closed: "The account was closed."
         }
@@ -72,7 +73,7 @@ extension HTTPFailure: CustomStringConvertible {
     /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
     private static func advice(on reason: String) -> String {
         reason.contains("not yet valid") || reason.contains("expired")
-            ? "Check this device's clock."
+            ? "Check this device's clock. If it is right, renew the server's certificate."
             : "If the server has an authority of its own, sign in with its certificate; \"ubiquitousctl account renew "
                 + "--ca-file FILE\" gives it to an account that is signed in."
     }

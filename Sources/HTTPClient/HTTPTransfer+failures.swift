@@ -19,11 +19,11 @@ extension HTTPTransfer {
     }
 
     private var refused: HTTPFailure {
-        missingProxy.map { .proxy($0, "takes no connections: it is off, or it is another port") } ?? .refused(place)
+        missingProxy.map { .proxy($0, "refuses connections: it is down, or the port is wrong") } ?? .refused(place)
     }
 
     private var nameUnknown: HTTPFailure {
-        missingProxy.map { .proxy($0, "leads nowhere: its name can't be looked up now") } ?? .nameUnknown(host)
+        missingProxy.map { .proxy($0, "is unknown: its name can't be looked up now") } ?? .nameUnknown(host)
     }
 
     /// The failure after a timeout.
@@ -44,21 +44,22 @@ extension HTTPTransfer {
         guard parts.count == 2, parts[0].contains("SSL routines") else { return nil }
         let clause =
             switch parts[1].prefix(while: { $0.isLetter || $0 == " " }) {
-            case "protocol version": "it knows no TLS 1.2"
+            case "protocol version": "it doesn't support TLS 1.2"
             case "certificate required": Self.certificateWish
-            case "handshake failure": "it knows none of the ways that this device offers, or \(Self.certificateWish)"
+            case "handshake failure":
+                "it supports none of the methods that this device offers, or \(Self.certificateWish)"
             case let name: "it answers \"\(name)\""
             }
         return .secureConnectionRefused(host, clause: clause)
     }
 
-    private static let certificateWish = "it wants a certificate of this device, which there is no option for"
+    private static let certificateWish = "it requires a client certificate, which this service doesn't support"
 
     /// libcurl's reason for a failed handshake. For other errors its text may contain a proxy's address with its
     /// password.
     private var tlsReason: String {
         let text = String(cString: reason)
-        return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later did not come about"
+        return text.split(separator: ": ").last.map(String.init) ?? "TLS 1.2 or later could not be negotiated"
     }
 
     /// Why the certificate was refused, in OpenSSL's words. libcurl keeps the first error of a request. If a kept

@@ -55,7 +55,7 @@ extension BusError {
             case .conflict(let generation):
                 .store(.conflict, "The store is at generation \(generation) already. Read it and try again.")
             case .corrupt:
-                .store(.corrupt, "The user's database is damaged; the service's log says what became of it.")
+                .store(.corrupt, "The user's database is damaged. The service's log has the details.")
             case .newer:
                 .store(.corrupt, "The user's database was written by a newer version of the service; install that.")
             case .diskFull: .inputOutput("There is no space left for the data of this user; nothing was stored.")
@@ -98,7 +98,7 @@ extension QuotaViolation {
         case .keys:
             "The store has \(used) keys of \(maximum) (limit keys), and the write needs \(needed)."
         case .totalBytes:
-            "The store's values have \(used) bytes of \(maximum) (limit total-bytes), and the write needs \(needed)."
+            "The store's values take \(used) of \(maximum) bytes (limit total-bytes), and the write needs \(needed)."
         case .valueBytes:
             "A value may have \(maximum) bytes (limit value-bytes), and this one needs \(needed)."
         }

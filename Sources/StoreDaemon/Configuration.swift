@@ -172,7 +172,8 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
             guard let secret else { continue }
             if secret.utf8.count > 8192 { throw .invalidArguments("The option \"\(name)\" has 8192 bytes at most.") }
             if secret.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                throw .invalidArguments("\(name) has a control character in it, as the end of a line is: leave it out.")
+                throw .invalidArguments(
+                    "The option \"\(name)\" contains a control character, such as a line feed. Leave it out.")
             }
         }
         if let certificateAuthority, !Self.isBounded(authority: certificateAuthority) {

@@ -213,7 +213,11 @@ package final class Daemon {
         configuration.limits = limits
         configuration.layerLimits = layerLimits
         if next.limits != limits {
-            logger.notice("Other limits of a store hold when the service starts next: clients know these as constants.")
+            logger.notice(
+                """
+                Changed limits of a store take effect when the service next starts, because clients treat them as \
+                constants.
+                """)
         }
         (manifests.logger, managed.logger) = (next.logger, next.logger)
         clients.apply(next.bounds)

@@ -222,8 +222,8 @@ extension AccountReplica: BackendUser {
     private func noteHiddenEntries() throws(EngineError) {
         guard cycle.problem == nil, let found = try database.hiddenEntries() else { return }
         noteProblem(
-            "The store \(found.store) holds entries that break the rules for keys and values (\(found.count)): they are "
-                + "passed on, and no app is shown them.")
+            "The store \(found.store) holds entries that break the rules for keys and values (\(found.count)). They "
+                + "are kept and passed on to other devices, but hidden from apps.")
     }
 
     /// The reason of a change that comes from the remote. Until a store's values arrive, only their account can change.

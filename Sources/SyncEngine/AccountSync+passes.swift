@@ -48,7 +48,8 @@ extension AccountSync {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
         if waiters.isFull {
-            throw RemoteError(.unavailable, "\(CycleWaiters.most) others wait for the account already.")
+            throw RemoteError(
+                .unavailable, "\(CycleWaiters.most) calls are waiting for this account already. Try again later.")
         }
     }
 

@@ -74,6 +74,7 @@ extension Failure {
 
     /// The service's fixed sentences that users often see, for translation.
     static let said: [String: Sentence] = [
+        "A device can't forget itself. Sign out instead.": "A device can't forget itself. Sign out instead.",
         "Only root may administer the data of all users.": "Only root may administer the data of all users.",
         "Only root may list the stores of every user.": "Only root may list the stores of every user.",
         "Only root may list the users.": "Only root may list the users.",
@@ -87,17 +88,15 @@ extension Failure {
             "There is no space left for the data of this user; nothing was stored.",
         "There is no space left on this device for the user's data. Free some.":
             "There is no space left on this device for the user's data. Free some.",
-        "This is the device that would forget itself; sign it out instead.":
-            "This is the device that would forget itself; sign it out instead.",
     ]
 
     /// Advice, by the beginnings of the service's sentences.
     static let adviceByBeginning: [String: Sentence] = [
-        "The account has another key than this device: ": """
+        "The account has another key than this device. ": """
         If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
         account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
         """,
-        "The recovery phrase is right, but other keys are in the place too: ":
+        "The recovery phrase is right, but the remote has other keys too: ":
             "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".",
     ]
 

@@ -524,11 +524,11 @@ struct HTTPClientTests {
     }
 
     @Test(arguments: [
-        (["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], "it knows no TLS 1.2"),
+        (["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], "it doesn't support TLS 1.2"),
         (
             ["-tls1_2", "-Verify", "1"],
-            "it knows none of the ways that this device offers, or it wants a certificate of this device, which there is "
-                + "no option for"
+            "it supports none of the methods that this device offers, or it requires a client certificate, which this "
+                + "service doesn't support"
         ),
     ]) func `a server that refuses a secure connection is not said to have none`(
         _ options: [String], _ clause: String

@@ -39,11 +39,11 @@ struct MemberTests {
             let client = try machine.client()
             for _ in 0..<2 {
                 let refusal = await failure { try await open("A1B2C3D4E5." + notes, client) }
-                #expect(refusal?.message.contains("Declared is \"\(notes)\"") == true, "\(refusal?.message ?? "")")
+                #expect(refusal?.message.contains("Did you mean \"\(notes)\"") == true, "\(refusal?.message ?? "")")
             }
             for typo in [notes + "s", String(notes.dropLast(2)), notes.uppercased(), "x" + notes.dropFirst()] {
                 let refusal = await failure { try await open(typo, client) }
-                #expect(refusal?.message.contains("Declared is \"\(notes)\"") == true, "\(refusal?.message ?? "")")
+                #expect(refusal?.message.contains("Did you mean \"\(notes)\"") == true, "\(refusal?.message ?? "")")
             }
             let other = await failure { try await open("org.example.Undeclared", client) }
             #expect(other?.message.contains(notes) == false)

@@ -435,7 +435,7 @@ struct WebDAVTests {
     ]) func `a proxy that is not there is named, and neither the server nor the password`(
         _ variable: String, _ scheme: String, _ proxyScheme: String
     ) async throws {
-        for (place, words) in [("127.0.0.1:1", "takes no connections"), ("nowhere.invalid:1", "leads nowhere")] {
+        for (place, words) in [("127.0.0.1:1", "refuses connections"), ("nowhere.invalid:1", "is unknown")] {
             let proxy = "\(proxyScheme)://eve:pr0xy-s3cret@\(place)"
             let message = try await refusal("\(scheme)://dav.example/x", [variable: proxy])?.message ?? ""
             #expect(message.contains("The proxy \(place) (\(variable)) \(words)"), "\(message)")

@@ -66,7 +66,7 @@ struct AttemptsTests {
                 await diary.note("cancelled")
             }
         }
-        #expect(error?.message == "The place did not answer within a minute.")
+        #expect(error?.message == "The remote did not answer within a minute.")
         while await diary.lines.isEmpty { await Task.yield() }
         #expect(!attempts.isBusy)
     }

@@ -148,8 +148,8 @@ struct SettingsTests {
         ("[Sync]\nBackends=etcds\nFolderRoot=/srv", "folder"),
         ("[Sync]\nBackends=etcds\nDefaultAccount=webdavs://host/%u", "webdavs:"),
         ("[Sync]\nDefaultAuthority=/ca.pem", "DefaultAccount="),
-        ("[Sync]\nDefaultAccount=webdavs://ada:secret@host/%u", "who signs in"),
-        ("[Sync]\nDefaultAccount=etcds://a,%u@b/x", "who signs in"),
+        ("[Sync]\nDefaultAccount=webdavs://ada:secret@host/%u", "a user name"),
+        ("[Sync]\nDefaultAccount=etcds://a,%u@b/x", "a user name"),
         ("[Sync]\nFolderRoot=/srv/a\nDefaultAccount=folder:///srv/b", "FolderRoot="),
     ])
     func `what contradicts itself is found`(text: String, words: String) throws {

@@ -100,8 +100,8 @@ struct AccountDailyTests {
         func said(_ count: Int) -> RemoteError {
             RemoteError(
                 .damaged,
-                "The store app holds entries that break the rules for keys and values (\(count)): they are passed on, "
-                    + "and no app is shown them.")
+                "The store app holds entries that break the rules for keys and values (\(count)). They are kept "
+                    + "and passed on to other devices, but hidden from apps.")
         }
         var state = arriving(["k": 1]).states.state
         for n: UInt64 in [7, 8, 9] {

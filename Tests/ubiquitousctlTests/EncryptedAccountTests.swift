@@ -285,7 +285,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-out"), 0)
             for (words, code, text) in [
                 (phrase, 0, "key: It opens the account"),
-                ("abandon amount liar amount expire adjust cage candy arch gather drum buyer", 3, "is not that of"),
+                ("abandon amount liar amount expire adjust cage candy arch gather drum buyer", 3, "is not the one of"),
             ] as [(String, Int32, String)] {
                 try terminal.write("words", words + "\n")
                 let result = try await terminal.ctl("doctor", url, "--phrase-file", terminal.file("words"))

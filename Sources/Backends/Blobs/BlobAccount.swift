@@ -172,14 +172,15 @@ final class BlobAccount<Storage: BlobStorage> {
         case .wrong where sealed.count >= SeenMarkers.mostRead:
             throw RemoteError(
                 .keyWrong,
-                "The recovery phrase opens none of the first \(SeenMarkers.mostRead) keys that are in the place, which are "
-                    + "more than people make. Remove those that none of your devices has made.")
+                "The recovery phrase opens none of the first \(SeenMarkers.mostRead) keys in the remote, more than "
+                    + "people make. Remove those in its folder a that none of your devices has made.")
         case .wrong:
             throw RemoteError(
-                .keyWrong, "The recovery phrase is not that of the account that is here. Look whether it is another's.")
+                .keyWrong,
+                "The recovery phrase is not the one of the account at this address. Check that it is the right one.")
         case .replaced:
             throw RemoteError(
-                .keyWrong, "The account's recovery phrase was replaced by another one. Enter the one that came later.")
+                .keyWrong, "This recovery phrase was replaced by another one. Enter the new one.")
         }
     }
 
@@ -190,8 +191,8 @@ final class BlobAccount<Storage: BlobStorage> {
         let names = others.map { "\($0.identifier) (made \(DayText.utc($0.time)))" }
         return RemoteError(
             .otherKeys,
-            "The recovery phrase is right, but other keys are in the place too: \(names.joined(separator: ", ")). If you "
-                + "have not made them, reject them.")
+            "The recovery phrase is right, but the remote has other keys too: \(names.joined(separator: ", ")). If "
+                + "none of your devices has made them, reject them.")
     }
 
     // MARK: Polling
@@ -331,7 +332,8 @@ final class BlobAccount<Storage: BlobStorage> {
                 storage: storage, move: move, seen: seen, notes: found.noteNames, former: move.formerAccount(found))
             if let identifiers = try await step.advance() { return identifiers }
         }
-        throw RemoteError(.unavailable, "What was written to the place is not found there; it is tried again.")
+        throw RemoteError(
+            .unavailable, "A file that was just written to the remote is missing there. The service retries.")
     }
 
     /// Notes that this device has joined the account's key: records the account's former forms, and tells devices that
@@ -371,7 +373,7 @@ final class BlobAccount<Storage: BlobStorage> {
 }
 
 extension RemoteError {
-    static let moving = RemoteError(.unavailable, "The account is moving to its key; that is finished first.")
+    static let moving = RemoteError(.unavailable, "The account is moving to a new key. Wait until that is done.")
     static let damagedMarker = RemoteError(
         .damaged,
         "The file that says which account is here is damaged or has not arrived whole. If it stays so, \"ubiquitousctl "
@@ -387,11 +389,11 @@ extension RemoteError {
 
     static let formerKey = RemoteError(
         .reset,
-        "The account is here as it was under a former key of this device: somebody has put the remote back, and perhaps "
-            + "has the former recovery phrase. Resolve in favour of this device, to have the account under its key.")
+        "The remote holds the account under a former key: somebody has restored an earlier state, and may have the "
+            + "former recovery phrase. Resolve in favour of this device, so that the account continues under its key.")
 
     static let keyReplaced = RemoteError(
         .keyNeeded,
-        "The account has another key than this device: a device has replaced it, or somebody who can write to the remote "
-            + "has put it there. Enter its new recovery phrase.")
+        "The account has another key than this device. If one of your devices has replaced the key, enter the new "
+            + "recovery phrase; if not, somebody else has put it there: resolve in favour of this device.")
 }

@@ -74,7 +74,7 @@ package struct BlobProbe<Storage: BlobStorage> {
     private static func expect(_ bytes: [UInt8], _ name: String, _ storage: Storage) async throws(RemoteError) -> String
     {
         if case .content(bytes, _) = try await storage.get(name, limit: 4096, unless: nil) { return "" }
-        throw RemoteError(.damaged, "What was written is not what is read.")
+        throw RemoteError(.damaged, "A test file was read back with other contents than were written.")
     }
 
     private static func expect(

@@ -41,7 +41,7 @@ struct FoundUploads {
         guard unread == 0 else {
             return BackendCheck(
                 step: "key", isPassed: false,
-                detail: "It opens the account, but nothing of what was uploaded: that is damaged, or under another key."
+                detail: "It opens the account, but no upload in it: they are all damaged, or under another key."
             )
         }
         return BackendCheck(
@@ -63,7 +63,7 @@ struct FoundUploads {
             sentences.append("Other keys: \(names.joined(separator: ", ")).")
         }
         if sentences.isEmpty, !held.former.isEmpty, !held.former.areRemoved {
-            sentences.append("What was uploaded before the account got its key may still be there.")
+            sentences.append("Uploads from before the account got its key may still be in the remote.")
         }
         if sentences.isEmpty { return [] }
         // The service removes what is left from before a move. Later uploads are from a device that doesn't know of it.

@@ -95,7 +95,7 @@ final class PartReader<Storage: BlobStorage> {
             }
             found.head.parts[store] = part.part(over: index[store], vector: vector, wrapping)
             if found.head.parts[store] == nil {
-                found.problems.append("What h/\(found.name) has of the store \(store) makes no sense.")
+                found.problems.append("The part of the store \(store) in h/\(found.name) is corrupt.")
             }
         }
     }
@@ -139,7 +139,7 @@ final class PartReader<Storage: BlobStorage> {
         }
         do throws(BlobFlaw) { return try decode(bytes) } catch {
             if error == .tooNew { throw RemoteError.tooNew }
-            problems.append("The file s/\(name) makes no sense.")
+            problems.append("The file s/\(name) is corrupt.")
             return nil
         }
     }
@@ -148,7 +148,7 @@ final class PartReader<Storage: BlobStorage> {
     func contextBase(of part: Head.Part) async throws(RemoteError) -> VersionVector {
         var problems: [String] = []
         guard let vector = try await readVector(part.vectorSegment, &problems) else {
-            throw RemoteError(.unavailable, "The file s/\(part.vectorSegment) is not there; it is looked at first.")
+            throw RemoteError(.unavailable, "The file s/\(part.vectorSegment) is missing. The service retries.")
         }
         return vector
     }
@@ -167,7 +167,7 @@ final class PartReader<Storage: BlobStorage> {
         let state = part.state(over: base)
         let digests = StateDigests(of: state, store: store)
         guard digests.state == part.digest else {
-            return .corrupt("What a device published of the store \(store) is not what it says it is.")
+            return .corrupt("A device's published state of the store \(store) doesn't match its digest.")
         }
         guard state.entries.count <= StoreBounds.entries, digests.totalSize <= StoreBounds.bytes else {
             return .corrupt(tooLarge(store))
@@ -192,7 +192,7 @@ final class PartReader<Storage: BlobStorage> {
             let segment: Segment
             do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping) } catch {
                 if error == .tooNew { throw RemoteError.tooNew }
-                return .corrupt("The file s/\(name) makes no sense.")
+                return .corrupt("The file s/\(name) is corrupt.")
             }
             guard segment.store == store, segment.bucket == part.bucket else {
                 return .corrupt("The file s/\(name) is not of the store \(store).")

@@ -45,7 +45,9 @@ extension Wrapping {
         case .sealed: content = written.encoded()
         }
         guard content.count <= Head.limit else {
-            throw RemoteError(.full, "The account has too many stores for one device's part of it.")
+            throw RemoteError(
+                .full,
+                "The account has more stores than fit into one device's head. Remove stores that are not needed.")
         }
         guard case .sealed(let keys) = self else { return content }
         return SealedBlob.seal(

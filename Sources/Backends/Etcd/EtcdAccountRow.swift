@@ -43,7 +43,7 @@ final class EtcdAccountRow {
                 otherwise: [.range(EtcdRange(layout.account))]))
         if outcome.isDone { return EtcdPosition(account, outcome.revision) }
         guard let position = try self.position(outcome.found.first, outcome.revision) else {
-            throw RemoteError(.unavailable, "The account was made and removed in one moment.")
+            throw RemoteError(.unavailable, "The account was removed just after it was created. Try again.")
         }
         return position
     }
@@ -127,5 +127,5 @@ extension EtcdAccount {
 }
 
 extension RemoteError {
-    static let senselessAccount = RemoteError(.damaged, "The row that says which account is here makes no sense.")
+    static let senselessAccount = RemoteError(.damaged, "The row that says which account the cluster holds is corrupt.")
 }

@@ -60,7 +60,8 @@ extension EtcdBackend {
             let spread = UInt64(min(attempt, 6)) * 5
             await client.pause(for: .milliseconds(Int64(environment.random() % spread)))
         }
-        throw RemoteError(.unavailable, "So many devices write to the account that this one did not get its turn.")
+        throw RemoteError(
+            .unavailable, "Other devices changed the account each time that this one tried to write to it.")
     }
 
     /// The former origins whose device rows may go: those without a later publication, which a clone would have made.

@@ -49,7 +49,7 @@ extension EtcdBackend {
         return try EtcdPoll(outcome, at: position, layout)
     }
 
-    static let corrupt = RemoteError(.unavailable, "What the cluster answers makes no sense.")
+    static let corrupt = RemoteError(.unavailable, "The cluster's answer is invalid.")
 
     /// Reads a store for a pull.
     func read(

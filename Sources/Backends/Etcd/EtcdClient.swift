@@ -71,7 +71,8 @@ final class EtcdClient: Sendable {
             let failure = error.remoteError(self)
             guard error.canTryNextMember, url.members.count > 1 else { throw failure }
             throw RemoteError(
-                failure.code, failure.message + " None of the others could help: more than half of them may be away.",
+                failure.code,
+                failure.message + " No other member could answer either; more than half of them may be down.",
                 retryAfter: failure.retryAfter)
         }
     }

@@ -93,17 +93,17 @@ extension RemoteError {
         case 8 where refusal.isTooLarge: return (.full, "\(host) takes no request that is as large as this one.")
         case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
         case _ where refusal.requiresUser:
-            return (.unauthorized, "\(host) wants a user and a password.")
+            return (.unauthorized, "\(host) requires a user and a password.")
         case _ where refusal.isWrongPassword:
-            return (.unauthorized, "\(host) takes neither this user nor this password.")
+            return (.unauthorized, "\(host) doesn't accept this user and password.")
         case 3 where reason.contains("too large"):
             return (.full, "\(host) takes no request that is as large as this one.")
         case 9 where reason.contains("CommonName"):
-            return (.unsupported, "\(host) wants a certificate of its clients, which there is no option for.")
+            return (.unsupported, "\(host) requires client certificates, which this service doesn't support.")
         case nil where refusal.status == 400 && reason.contains("HTTPS"):
             return (.unsupported, "\(host) has TLS: the address begins with etcds://.")
         case nil where refusal.status == 404 || refusal.status == 405 || refusal.status < 300:
-            return (.unsupported, "\(host) is no etcd, or one that is older than version 3.4.")
+            return (.unsupported, "\(host) is not an etcd server, or is older than version 3.4.")
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)
         case _ where refusal.canTryNextMember:

@@ -77,7 +77,10 @@ struct EtcdProbe {
     private mutating func checkVersion(_ statuses: [EtcdClient.Status]) throws(RemoteError) {
         let versions = Set(statuses.map(\.version)).sorted().joined(separator: ", ")
         guard statuses.contains(where: \.hasLeader) else {
-            throw fail("version", RemoteError(.unavailable, "More than half of the members are away: none leads."))
+            throw fail(
+                "version",
+                RemoteError(
+                    .unavailable, "The cluster has no leader: more than half of its members are down. Restart them."))
         }
         checks.append(BackendCheck(step: "version", isPassed: true, detail: "etcd \(versions)."))
     }
@@ -105,7 +108,8 @@ struct EtcdProbe {
     }
 
     private static let openness =
-        "The cluster asks nobody who they are: whoever can reach it can read and change all of it."
+        "Authentication is off: anyone who can reach the cluster can read and change everything in it. "
+        + "\"etcdctl auth enable\" switches it on, once there is a user root."
 
     /// Tests conditions. Devices depend on them not to overwrite what they have not seen.
     private mutating func write(_ key: [UInt8]) async throws(RemoteError) {
@@ -118,7 +122,10 @@ struct EtcdProbe {
             let again = try await client.commit(
                 EtcdTransaction(conditions: [.isMissing(key)], operations: [.put(key, second)]))
             guard !again.isDone, try await client.range(EtcdRange(key)).rows.rows.first?.value == first
-            else { throw RemoteError(.unsupported, "Transactions do not what they should.") }
+            else {
+                throw RemoteError(
+                    .unsupported, "Transactions don't do what those of etcd do. Check that the address is a cluster's.")
+            }
             return ""
         }
         try await step("delete") { client throws(RemoteError) in

@@ -126,7 +126,7 @@ final class EtcdReader {
                 let entry = try? EtcdEntry(decoding: row.value),
                 let whole = try await whole(entry, store, at: revision)
             else {
-                reading.problem = "An entry of the store \(store) makes no sense."
+                reading.problem = "An entry of the store \(store) is corrupt."
                 continue
             }
             bytes += whole.value?.count ?? 0

@@ -137,7 +137,7 @@ final class EtcdStorage: BlobStorage {
         if present == version { return .unchanged }
         var bytes = row.value
         if bytes.first == Self.inParts {
-            guard let count = Self.count(bytes) else { return .unreadable("makes no sense") }
+            guard let count = Self.count(bytes) else { return .unreadable("is corrupt") }
             guard count <= limit else { return .unreadable("is too large") }
             bytes = try await parts(of: name, count)
         }
@@ -231,7 +231,8 @@ final class EtcdStorage: BlobStorage {
             if present != nil, !replaces { throw RemoteError(.denied, "\(name) is there already.") }
             (account, revision) = (outcome.found[0].rows.first?.value, present?.modified ?? 0)
         }
-        throw RemoteError(.unavailable, "So many devices write to the account that this one did not get its turn.")
+        throw RemoteError(
+            .unavailable, "Other devices changed the account each time that this one tried to write to it.")
     }
 
     private func noteHead(_ name: String, _ revision: Int64) {
@@ -325,7 +326,10 @@ struct EtcdNames {
         guard page.hasMore, found.count < BlobName.mostListed else { return nil }
         guard !page.rows.isEmpty else { throw EtcdBackend.corrupt }
         guard pages < Self.mostPages else {
-            throw RemoteError(.damaged, "More lies in the cluster than an account ever has.")
+            throw RemoteError(
+                .damaged,
+                "The cluster has more rows under this prefix than an account can have. Check whether something else "
+                    + "uses the prefix.")
         }
         return last + [0]
     }

@@ -67,7 +67,10 @@ extension FolderAccess {
         if !roots.contains(where: { $0.utf8.elementsEqual(path.utf8) }) {
             let status = try naming(path) { () throws(SystemError) in try root.status() }
             guard status.st_uid == 0 || status.st_uid == geteuid() else {
-                throw RemoteError(.denied, "\(path) is neither root's nor the service's: it is no place for accounts.")
+                throw RemoteError(
+                    .denied,
+                    "\(path) belongs neither to root nor to the service's user, so accounts can't be kept there. "
+                        + "Change its owner.")
             }
         }
         if createsFolder {

@@ -14,7 +14,9 @@ extension BackendCheck {
         if abs(offset) > 2 {
             detail = "The server's clock is \(length(abs(offset))) \(offset > 0 ? "ahead of" : "behind") this device's."
             if abs(offset) > 60 {
-                detail += " If this device's is wrong, its values win over later ones of other devices, or lose."
+                detail +=
+                    " If this device's clock is wrong, its values can win over later ones of other devices, or lose to "
+                    + "earlier ones."
             }
         }
         // No mistaken time zone explains more than a day.

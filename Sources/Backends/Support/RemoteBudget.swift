@@ -59,8 +59,8 @@ package final class RemoteBudget: Sendable {
 
         private static let tooMuch = RemoteError(
             .unavailable,
-            "The remote holds more than the service has memory for at the moment, besides what other accounts hold. "
-                + "It is tried again later.")
+            "The service has no memory to spare for this remote's data, because other accounts hold the rest. "
+                + "It retries later.")
     }
 }
 

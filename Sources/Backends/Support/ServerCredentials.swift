@@ -37,7 +37,7 @@ package struct ServerCredentials: Sendable {
             case (nil, nil, nil): return .nothing
             case (_, nil, let token?): return .token(token)
             case (let user?, let password?, nil): return .password(user: user, password: password)
-            default: throw RemoteError(.unsupported, "A server wants a user and a password, or a token instead.")
+            default: throw RemoteError(.unsupported, "Give either a user and a password, or a token.")
             }
         }
     }

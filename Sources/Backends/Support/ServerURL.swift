@@ -28,7 +28,7 @@ package struct ServerURL {
         guard rest.hasPrefix("://") else { throw flaw("two slashes follow the colon, as in \(kind.example)") }
         authority = RemoteAddress.authority(of: url)
         guard !authority.contains("@") else {
-            throw flaw("who signs in is said with the options user and password, not in the address")
+            throw flaw("the user and the password belong in the options, not in the address")
         }
         self.rest = rest[authority.endIndex...]
     }

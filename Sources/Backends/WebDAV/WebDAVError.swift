@@ -36,22 +36,24 @@ extension RemoteError {
         case 303:
             return (
                 .unavailable,
-                "\(host) sends to a page instead of \(path): the network wants somebody to log in, or that is no WebDAV "
-                    + "address."
+                "\(host) redirects \(path) to a web page: log in to the network in a browser, or check whether this is a "
+                    + "WebDAV address."
             )
         case 401:
-            let wish = hasCredentials ? "takes neither this password nor this token" : "wants a user and a password"
+            let wish =
+                hasCredentials
+                ? "doesn't accept this user and password, or this token" : "requires a user and a password"
             return (.unauthorized, "\(host) \(wish).")
-        case 403: return (.denied, "\(host) forbids to use \(path).")
+        case 403: return (.denied, "\(host) denies access to \(path). Give this user read and write permission there.")
         case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
         case 405, 501: return (.unsupported, "\(host) is no WebDAV server at \(path), or one that only reads.")
         case 407: return (.unavailable, proxyWish)
         case 413: return (.full, "\(host) takes no file that is as large as \(path).")
         case 423: return (.unavailable, "\(path) is locked on \(host) just now.")
-        case 429: return (.unavailable, "\(host) wants to be left alone for a while: there were too many requests.")
+        case 429: return (.unavailable, "\(host) refuses more requests for a while, because there were too many.")
         case 507: return (.full, "There is no space left on \(host).")
-        case 500...: return (.unavailable, "\(host) has trouble of its own and answers \(status).")
-        default: return (.unavailable, "\(host) answers \(status) for \(path), which makes no sense.")
+        case 500...: return (.unavailable, "\(host) reports an error of its own (status \(status)).")
+        default: return (.unavailable, "\(host) answers with the unexpected status \(status) for \(path).")
         }
     }
 }

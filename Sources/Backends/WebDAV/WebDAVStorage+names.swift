@@ -59,7 +59,10 @@ extension WebDAVStorage {
             await client.pause(for: settling)
             if try await readNames(folder), names(folder).listed?.contains(name) == true { return }
         }
-        throw RemoteError(.unavailable, "So many devices begin to use \(url.address.host) that this one had no turn.")
+        throw RemoteError(
+            .unavailable,
+            "Other devices changed the list of names on \(url.address.host) each time that this one tried to write to "
+                + "it.")
     }
 
     /// Lists all new segments at once, before the head that names them is written.

@@ -207,8 +207,8 @@ package final class WebDAVStorage: BlobStorage {
     var notWebDAV: RemoteError {
         RemoteError(
             .unavailable,
-            "\(url.address.host) is no WebDAV server at \(url.address.path) just now, but shows a page: it is being worked "
-                + "on, or that is no WebDAV address.")
+            "\(url.address.host) is no WebDAV server at \(url.address.path) just now, but shows a web page: it is "
+                + "under maintenance, or that is no WebDAV address.")
     }
 
     var missingFolder: RemoteError {
@@ -219,19 +219,20 @@ package final class WebDAVStorage: BlobStorage {
     func wrongPath(below above: String) -> RemoteError {
         RemoteError(
             .unavailable,
-            "The path is wrong: on \(url.address.host) there is no \(above) in which \(url.address.path) could be made. "
-                + "Look for a typing error; on Nextcloud, what follows /files/ is the user's name, in its capitals.")
+            "The path is wrong: \(url.address.host) has no folder \(above) in which \(url.address.path) could be "
+                + "created. Check the spelling; on Nextcloud, the user's name follows /files/, and upper and lower case "
+                + "matter.")
     }
 
     private var page: RemoteError {
         RemoteError(
             .unavailable,
-            "\(url.address.host) answered with a web page: the network wants somebody to log in, or "
-                + "\(url.address.path) is no WebDAV address.")
+            "\(url.address.host) answered with a web page: log in to the network in a browser, or check whether "
+                + "\(url.address.path) is a WebDAV address.")
     }
 
     func corrupt(_ flaw: XMLScanner.Flaw) -> RemoteError {
-        RemoteError(.unavailable, "What \(url.address.host) lists makes no sense: \(flaw.clause).")
+        RemoteError(.unavailable, "The listing from \(url.address.host) is invalid: \(flaw.clause).")
     }
 }
 

@@ -41,10 +41,10 @@ extension Clients {
     }
 
     private static let subordinate = BusError.accessDenied(
-        "The caller's user id is one of those that a user has for containers (/etc/subuid), and has no stores.")
+        "The caller's user id is a subordinate one, for containers (/etc/subuid), and can't have stores.")
 
     private static let tooManyUnanswered =
-        "Too many calls came that want no answer. Wait for answers, or send fewer at once."
+        "The user has sent too many calls that expect no reply. Expect replies, or send fewer at once."
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         // If even refusals pile up, the call stays unanswered, and the bus's bound on such calls stops the caller.

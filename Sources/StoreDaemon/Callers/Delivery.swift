@@ -99,7 +99,8 @@ final class Delivery {
         _ work: @escaping () -> Void
     ) throws(BusError) {
         guard waitingCalls < share.bounds.waitingCalls else {
-            throw .limitsExceeded("The connection doesn't read its answers, and \(waitingCalls) calls wait for that.")
+            throw .limitsExceeded(
+                "The connection doesn't read its replies, and \(waitingCalls) of its calls wait. Read the replies.")
         }
         try share.hold(held)
         waitingCalls += 1

@@ -19,7 +19,7 @@ extension UserDomains {
         let names = try call.message.readStrings()
         let options = try call.message.readOptions(["program": "s", "subscribe": "b"])
         guard names.count <= Self.mostDomains else {
-            throw BusError.invalidArguments("A call opens \(Self.mostDomains) domains at most; make several.")
+            throw BusError.invalidArguments("A call can open \(Self.mostDomains) domains at most. Make several calls.")
         }
         let client = daemon.clients.client(call.peer)
         let program = try options.string("program").map { try self.program($0, for: client.identity) }

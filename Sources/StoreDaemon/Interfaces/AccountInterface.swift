@@ -192,7 +192,7 @@ extension UserAccount {
         let identifier = try call.message.readString()
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard identifier != deviceIdentifier else {
-            throw BusError.invalidArguments("This is the device that would forget itself; sign it out instead.")
+            throw BusError.invalidArguments("A device can't forget itself. Sign out instead.")
         }
         guard try sync.forget(device: identifier) else { throw Self.noSuchDevice }
         try call.reply()

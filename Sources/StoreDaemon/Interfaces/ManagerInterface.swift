@@ -56,7 +56,7 @@ extension Daemon {
         let hint =
             near.isEmpty
             ? "Install one, or open the identifier that the app's manifest declares."
-            : "Declared is \(near.map { "\"\($0)\"" }.joined(separator: ", "))."
+            : "Did you mean \(near.map { "\"\($0)\"" }.joined(separator: " or "))?"
         return .store(
             .notEntitled, "No installed manifest declares the identifier \"\(identifier)\" for this caller. \(hint)")
     }
@@ -215,7 +215,7 @@ extension Daemon {
     fileprivate func reload(_ call: MethodCall) throws {
         let uid = call.peer.credentials.uid
         guard uid == 0 || uid == geteuid() else {
-            throw BusError.accessDenied("Only root and the service's own user may have it reload.")
+            throw BusError.accessDenied("Only root and the service's own user may call Reload.")
         }
         try checkUnsandboxed(call.peer)
         try reload()

@@ -10,7 +10,7 @@ extension Settings {
     package var contradictions: [String] {
         var found: [String] = []
         if pace.shortestPoll > pace.longestPoll {
-            found.append("ShortestPoll= is longer than LongestPoll=: the former holds for both.")
+            found.append("ShortestPoll= is longer than LongestPoll=, so ShortestPoll= applies to both.")
         }
         if bounds.subscriptionsPerConnection > bounds.subscriptions {
             found.append("SubscriptionsPerConnection= is more than Subscriptions=, so it is never reached.")
@@ -49,7 +49,8 @@ extension Settings {
         }
         if RemoteAddress.authority(of: account.address).contains("@") {
             return [
-                "DefaultAccount= says who signs in, and everybody can read it; users give name and password themselves."
+                "DefaultAccount= contains a user name, and everybody can read it. Remove it; users enter name and "
+                    + "password themselves."
             ]
         }
         let path = account.address.dropFirst("folder://".count)

@@ -136,8 +136,9 @@ struct AccountKeys {
         guard isPhraseUnconfirmed else { return }
         throw BusError.store(
             .conflict,
-            "Nobody has confirmed the account's recovery phrase. Without it, and without a device that is signed in, "
-                + "what is in the remote can't be read any more.")
+            "Nobody has confirmed the account's recovery phrase. Without the phrase, and without a device that is "
+                + "signed in, nobody can read the account any more. Show the phrase first (\"ubiquitousctl account "
+                + "phrase\").")
     }
 
     /// Does the same before this device signs in to an account at another place.

@@ -86,7 +86,7 @@ final class Attempts {
     ) async throws -> T {
         let race = Race<T>()
         let timer = EventLoop.shared.after(limit) {
-            race.end(.failure(RemoteError(.unavailable, "The place did not answer within a minute.")))
+            race.end(.failure(RemoteError(.unavailable, "The remote did not answer within a minute.")))
             race.work?.cancel()
         }
         defer { timer.cancel() }

@@ -235,7 +235,7 @@ final class MoveToKey {
         guard sync.isPublished, var key = try account.savedFile().flatMap(keys.current) else {
             throw BusError.store(
                 .backendUnavailable,
-                "What this device has is not all in the remote yet; the account goes on moving by itself.")
+                "Not everything on this device has been uploaded yet. The move continues by itself.")
         }
         if key.stage == .using, key.published != nil { return }
         (key.stage, key.published) = (.using, daemon.environment.time())

@@ -132,7 +132,7 @@ final class User {
 
     /// The error message for requests about the account if the store isn't synced.
     static func takesNoPart(_ identifier: String) -> String {
-        "The store takes no part in the sync. \"ubiquitousctl stores sync \(identifier) on\" changes that."
+        "The store is excluded from sync. \"ubiquitousctl stores sync \(identifier) on\" includes it."
     }
 
     /// Removes a store's values on every device of the account.

@@ -33,7 +33,7 @@ extension UserAccount {
         } then: { backend, remote, held in
             wasMade = remote.wasMade
             guard remote.isNew || !bringingValues else {
-                throw BusError.store(.conflict, "There is an account in the place already, and it is not empty.")
+                throw BusError.store(.conflict, "The remote already holds an account that is not empty.")
             }
             let file = AccountFile(
                 url: url, account: remote.identifier, credentials: credentials,

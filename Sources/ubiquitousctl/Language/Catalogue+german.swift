@@ -76,6 +76,8 @@ extension Catalogue {
         Eine beschädigte Datenbank wurde beiseitegelegt; möglicherweise fehlen Werte. „ubiquitousctl doctor“ zeigt, \
         was zu tun ist
         """,
+        "A device can't forget itself. Sign out instead.":
+            "Ein Gerät kann sich nicht selbst vergessen. Melden Sie es stattdessen ab.",
         "A name has 1 to 255 bytes, only characters that can be shown, and not spaces alone.":
             "Ein Name hat 1 bis 255 Bytes, nur darstellbare Zeichen, und besteht nicht nur aus Leerzeichen.",
         """
@@ -378,8 +380,6 @@ extension Catalogue {
             "Dieses Gerät ist bereits abgemeldet; seine Werte bleiben erhalten.",
         "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
         "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
-        "This is the device that would forget itself; sign it out instead.":
-            "Dieses Gerät würde sich selbst vergessen; melden Sie es stattdessen ab.",
         "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
         "Trying {1}": "{1} wird geprüft",

@@ -29,7 +29,7 @@ struct EtcdCheckTests {
         cluster.kill(1)
         let two = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials)
         #expect(two.last?.step == "account" && two.allSatisfy(\.isPassed), "\(two)")
-        #expect(two[1].detail.contains("takes no connections"))
+        #expect(two[1].detail.contains("refuses connections"))
         cluster.kill(2)
         let one = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials)
         #expect(one.last?.isPassed == false && ["version", "read"].contains(one.last?.step), "\(one)")
@@ -55,11 +55,11 @@ struct EtcdCheckTests {
         var other = right
         other.authority = nil
         await fails(url, other, at: "connect", "not trusted")
-        await fails(url.replacing("127.0.0.1", with: "127.0.0.2"), right, at: "connect", "takes no connections")
+        await fails(url.replacing("127.0.0.1", with: "127.0.0.2"), right, at: "connect", "refuses connections")
         await fails(url.replacing("etcds", with: "etcd"), right, at: "connect", "etcds://")
         (other, other.password) = (right, "wrong")
         await fails(url, other, at: "sign in", "neither this user nor this password")
-        await fails(url, ServerCredentials(authority: right.authority), at: "read", "wants a user and a password")
+        await fails(url, ServerCredentials(authority: right.authority), at: "read", "requires a user and a password")
         await fails(cluster.url("settings/eva"), right, at: "read", "may not read and write keys under settings/eva/")
         (other, other.user) = (right, "guest")
         await fails(url, other, at: "write", "may not read and write keys")

@@ -74,7 +74,7 @@ struct EtcdMemberTests {
         await #expect {
             _ = try await client.call(range, .dictionary([:]), bytes: 1_000_000)
         } throws: {
-            "\($0)".hasSuffix("None of the others could help: more than half of them may be away.")
+            "\($0)".hasSuffix("No other member could answer either; more than half of them may be down.")
         }
         let times = [0.3, 11, 44].flatMap { [Double](repeating: $0, count: 3) }
         #expect(members.questions.map(\.time) == times.map { .seconds($0) })

@@ -91,8 +91,8 @@ struct WebDAVStorageTests {
     }
 
     @Test(arguments: [
-        ("https://127.0.0.1/dav/", "sends to webdavs://127.0.0.1."),
-        ("http://dav.example/", "sends to webdav://dav.example."),
+        ("https://127.0.0.1/dav/", "redirects to webdavs://127.0.0.1."),
+        ("http://dav.example/", "redirects to webdav://dav.example."),
     ]) func `an address that a server sends to is written as one signs in with it`(place: String, words: String)
         async throws
     {
@@ -283,7 +283,7 @@ struct WebDAVStorageTests {
     }
 
     @Test(arguments: [
-        (507, "There is no space left on 127.0.0.1."), (403, "127.0.0.1 forbids to use /dav/check-1"),
+        (507, "There is no space left on 127.0.0.1."), (403, "127.0.0.1 denies access to /dav/check-1"),
         (423, "/dav/check-1 is locked on 127.0.0.1 just now."),
     ]) func `a check says why nothing can be written`(status: Int, words: String) async throws {
         let files = Files()
