@@ -4,8 +4,8 @@ public import Blobs
 public import Replication
 internal import Synchronization
 
-/// A storage of blobs in memory, which several backends can share like a folder. It counts requests, and fails like the
-/// worst of real storages if a test says so.
+/// A storage of blobs in memory, which several backends can share like a folder. It counts requests, and fails in
+/// the ways of real storages if a test says so.
 public final class MemoryStorage: BlobStorage {
     private let state = Mutex(State())
 

@@ -42,7 +42,7 @@ extension UbiquitousStore {
 extension UbiquitousStore.AccountState {
     /// What an account is doing. Later versions may add more.
     public struct Status: RawRepresentable, Sendable, Hashable {
-        /// The word for it in the D-Bus interface; that of ``unavailable`` isn't there.
+        /// The word for it in the D-Bus interface; ``unavailable`` is the library's own.
         public let rawValue: String
 
         /// Makes a status from its word.
@@ -65,7 +65,7 @@ extension UbiquitousStore.AccountState {
         public static let paused = Status(rawValue: "paused")
         /// Another error; see ``UbiquitousStore/AccountState/lastError``.
         public static let error = Status(rawValue: "error")
-        /// The service can't be reached, or doesn't let this app in, so nothing is known. What is set now is lost if the
+        /// The service can't be reached or refuses this app, so nothing is known. What is set now is lost if the
         /// app ends before the service is back. ``UbiquitousStore/AccountState/lastError`` has the reason.
         public static let unavailable = Status(rawValue: "unavailable")
     }

@@ -2,8 +2,8 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // The names are Apple's.
 
-/// The reason of a change, an `Int`, in the notification's user info. Absent if a write was ignored, for which Apple
-/// has no reason.
+/// The reason of a change, an `Int`, in the notification's user info. Absent if a write was ignored, because Apple
+/// defines no reason for that.
 public let NSUbiquitousKeyValueStoreChangeReasonKey = "NSUbiquitousKeyValueStoreChangeReasonKey"
 /// The keys that changed, a `[String]`, in the notification's user info.
 public let NSUbiquitousKeyValueStoreChangedKeysKey = "NSUbiquitousKeyValueStoreChangedKeysKey"

@@ -90,8 +90,8 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
     /// Sets a property list; `nil` removes.
     ///
-    /// A value that is no property list, such as a URL, or a key that is too long is logged and ignored, and announced
-    /// with the error and no reason. It never crashes the app, as a key that is too long does on Apple's systems. A
+    /// A value that is no property list, such as a URL, or a key that is too long is logged and ignored; the
+    /// notification has the error and no reason. On Apple's systems, a key that is too long ends the app. A
     /// `Decimal` becomes a real number, as on Apple's systems.
     open func set(_ anObject: Any?, forKey aKey: String) {
         write(aKey) { try anObject.map { try Value(object: $0) } }
@@ -149,9 +149,9 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
     /// Makes the service write everything to disk, and takes in what it has received from other devices.
     ///
-    /// It waits at most one second, and after a timeout not again until the service responds. Call it only when the app
-    /// starts. A process that ends by `exit` or by returning from `main` waits at most 0.1 s for the service to accept
-    /// its writes; if the service may be slow, call this first.
+    /// It waits at most one second; after a timeout, not again until the service has responded. Call it only when the
+    /// app starts. A process that ends by `exit` or by returning from `main` waits at most 0.1 s for the service to
+    /// accept its writes; if the service may be slow, call this first.
     ///
     /// - Returns: false if there is no service, it doesn't answer in time, or the app has no manifest.
     @discardableResult

@@ -84,9 +84,9 @@ enum Snippets {
     static func whatChanged(_ change: UbiquitousStore.Change) throws {
         switch change.reason {
         case .quotaViolation:
-            print("Not stored: \(change.error?.message ?? "the devices hold too much together")")
+            print("Not stored: \(change.error?.message ?? "the devices together exceed a limit")")
         case .invalidWrite:
-            print("Nothing that a store can hold: \(change.error?.message ?? "")")
+            print("A store can't hold this: \(change.error?.message ?? "")")
         case .account:
             print("Another account: \(change.keys)")
         default:

@@ -43,7 +43,7 @@ public struct AppStorage<Value> {
     /// The property wrapper, for ``reset()``, ``isForced`` and ``values``.
     public var projectedValue: Self { self }
 
-    /// Removes the value from that domain. What another layer has then shows.
+    /// Removes the value from that domain. If another layer has a value, that becomes the effective one.
     public func reset() { defaults.removeObject(forKey: key) }
 
     /// Whether an administrator forces or locks the setting. A control for it should then be disabled.

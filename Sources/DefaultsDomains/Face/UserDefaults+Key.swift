@@ -74,7 +74,7 @@ extension UserDefaults {
     /// Without a service, it waits until there is one.
     ///
     /// - Throws: ``UbiquitousStoreError`` if they are refused, and what `body` throws, and then nothing has changed;
-    ///   `CancellationError` if the task is cancelled, and then they are made, or refused as a whole, without it.
+    ///   `CancellationError` if the task is cancelled; the changes are then still sent, and made or refused as a whole.
     public func update(_ body: (inout Update) throws -> Void) async throws {
         var update = Update()
         try body(&update)

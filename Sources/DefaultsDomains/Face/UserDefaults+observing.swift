@@ -104,8 +104,8 @@ extension UserDefaults {
     /// Calls `handler` on a serial queue when the value of a key path may have changed, until the returned token is
     /// released or invalidated, as Apple's call does.
     ///
-    /// The path is evaluated on that queue at each change of any setting, also if its properties are an actor's, as with
-    /// Apple's call. The handler isn't called if the value is comparable and the same as before.
+    /// The path is evaluated on that queue at each change of any setting, even if its properties are isolated to
+    /// an actor, as with Apple's call. The handler isn't called if the value is comparable and the same as before.
     public func observe<Value>(
         _ keyPath: KeyPath<UserDefaults, Value>, options: NSKeyValueObservingOptions = [],
         changeHandler handler: @escaping @Sendable (UserDefaults, NSKeyValueObservedChange<Value>) -> Void
@@ -128,7 +128,7 @@ extension UserDefaults {
 }
 
 extension UserDefaults {
-    /// The effective values of a setting, from a loop's beginning on.
+    /// The effective values of a setting, from the start of a loop.
     ///
     /// They are converted where the loop runs, because the conformances of their type may be an actor's.
     public struct Values<Value>: AsyncSequence {

@@ -201,7 +201,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         store(defaultName) { try url.map { try Value(defaultsURL: $0, home: NSHomeDirectory()) } }
     }
 
-    /// Removes the value of a key from the object's own domain. What another layer has then shows.
+    /// Removes the value of a key from the object's own domain. If another layer has a
+    /// value, that one becomes effective.
     open func removeObject(forKey defaultName: String) { store(defaultName) { nil } }
 
     private func store(_ name: String, _ value: () throws -> Value?) {
@@ -361,10 +362,10 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     // MARK: Deprecated
 
-    /// Waits for at most a second until everything that was set is on disk. Programs need not call it, except to lose
-    /// nothing if they are killed.
+    /// Waits for at most a second until everything that was set is on disk. A program needs it only if it may be killed
+    /// and must not lose its last writes.
     ///
-    /// - Returns: false if something is neither in the service and on disk, nor in the file that waits for the service.
+    /// - Returns: false if some write is neither on the service's disk nor in the file that keeps writes for it.
     @discardableResult
     open func synchronize() -> Bool { Settlement(process: box.process).synchronize(box.own) }
 
