@@ -13,8 +13,9 @@ extension BusConnection {
     /// - Parameter admit: returns true to dispatch the call now. If it returns false, it has taken over the call: it
     ///   answers with ``IncomingCall/refuse(_:)``, continues with ``IncomingCall/dispatch()`` later, or never answers.
     ///   It isn't called for callers whose user the bus can't tell: they get AccessDenied.
-    /// - Parameter considersUnanswered: is called first, for calls that want no answer. If it returns false, they are dropped as fast
-    ///   as they can be read. Nothing slows their sender down, so any work for each is done for as many as are sent.
+    /// - Parameter considersUnanswered: is called first, for calls that expect no reply. If it returns false, they are
+    ///   dropped as fast as they can be read. Nothing slows their sender down, so any work for each is done for as many
+    ///   as are sent.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
@@ -87,7 +88,7 @@ public struct IncomingCall {
 @BusActor
 final class Admission {
     var admit: (@BusActor (IncomingCall) -> Bool)?
-    /// Decides whether a peer's call that wants no answer is considered.
+    /// Decides whether a peer's call that expects no reply is considered.
     var considersUnanswered: @BusActor (Peer) -> Bool = { _ in true }
     var slot: Slot?
     let arrivals: Arrivals

@@ -45,7 +45,7 @@ extension RawClient {
         store(path, "SetValue", signature: "sv", body: body.bytes, later: later)
     }
 
-    /// Sets a key's value to a number of bytes, with a call that wants no reply.
+    /// Sets a key's value to a number of bytes, with a call that expects no reply.
     public func setUnanswered(_ path: String, _ key: String, bytes count: Int) {
         send(unansweredCall(path, key, bytes: count))
     }

@@ -47,7 +47,7 @@ struct RobustnessTests {
         }
     }
 
-    @Test func `calls that want no answer are carried out, and dropped where they are too many`() async throws {
+    @Test func `calls that expect no reply are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
             let (other, path) = (try machine.store(), try machine.store().path)
             nonisolated(unsafe) let raw = try RawClient(machine.bus, as: Users.client)
@@ -63,7 +63,7 @@ struct RobustnessTests {
     }
 
     @Test(arguments: [1, 1 << 20])
-    func `others are served while calls that want no answer come without a pause`(bytes: Int) async throws {
+    func `others are served while calls that expect no reply come without a pause`(bytes: Int) async throws {
         try await withMachine({ $0.mode = "system" }) { machine in
             let (store, path) = (try machine.store(as: Users.daemon), try machine.store().path)
             let floods = try (0..<2).map { _ in try RawClient(machine.bus, as: Users.client) }

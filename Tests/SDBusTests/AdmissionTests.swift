@@ -37,8 +37,8 @@ struct AdmissionTests {
         #expect(seen == ["WhoAmI", "Introspect", "Get", "NoSuchMethod", "Introspect", "WhoAmI"])
     }
 
-    @Test func `calls that want no answer are dropped where their sender isn't heard, and others are not`() async throws
-    {
+    @Test
+    func `calls that expect no reply are dropped where their sender isn't heard, and others are not`() async throws {
         let ends = try ThingPair()
         var (seen, asked) = (0, 0)
         try ends.server.admitCalls(

@@ -73,7 +73,7 @@ struct ArrivalTests {
         #expect(notes.senders == Set(clients.map(\.uniqueName)))
     }
 
-    @Test func `a new caller's call that wants no answer is done`() async throws {
+    @Test func `a new caller's call that expects no reply is done`() async throws {
         let client = try bus.connect()
         // libsystemd marks a call that is sent without waiting for a reply as one that wants none.
         try client.send(try note(7, on: client))

@@ -23,10 +23,10 @@ extension Clients {
         return true
     }
 
-    /// Whether a peer's calls that want no reply are read. The excess is dropped.
+    /// Whether a peer's calls that expect no reply are read. The excess is dropped.
     ///
     /// The bus bounds how many replies a connection may wait for, and thus how many calls are under way. Calls that
-    /// want no reply have no such bound, and everybody's calls wait behind them.
+    /// expect no reply have no such bound, and everybody's calls wait behind them.
     func acceptsCallsWithoutReply(_ peer: Peer) -> Bool {
         let client = client(peer)
         if client.isSubordinate { return false }

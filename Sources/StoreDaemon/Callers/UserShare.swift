@@ -19,7 +19,7 @@ final class UserShare {
     /// The rest of the user's calls.
     let rest: LongCallPause
 
-    /// The tokens of calls that want no reply, in KiB: 8 MiB at once, and 2 MiB per second.
+    /// The tokens of calls that expect no reply, in KiB: 8 MiB at once, and 2 MiB per second.
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
 
     private let pool: SharePool
@@ -114,10 +114,10 @@ final class UserShare {
     /// Whether a call may wait whose arguments take too long to measure.
     var mayHoldLarge: Bool { !holdsLarge && pool.heldLarge < SharePool.largeLimit }
 
-    /// Whether there is room for a call that wants no reply.
+    /// Whether there is room for a call that expects no reply.
     func hasRoomForUnanswered(_ now: UInt64) -> Bool { unanswered.nextToken(now) == now }
 
-    /// Counts a call that wants no reply.
+    /// Counts a call that expects no reply.
     func countUnanswered(_ bytes: Int, _ now: UInt64) { unanswered.take(now, UInt64(clamping: bytes >> 10)) }
 
     // MARK: Asking

@@ -29,8 +29,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .keys: "a client asks for 4 million keys, again and again"
         case .comers: "connections come, call and go"
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
-        case .unanswered: "a client sets a value without a pause, and wants no answer"
-        case .unansweredLarge: "a client sets a megabyte without a pause, and wants no answer"
+        case .unanswered: "a client sets a value without a pause, and expects no reply"
+        case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
         case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
         case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
         }
