@@ -25,6 +25,16 @@ struct PageTests {
         }
     }
 
+    @Test func `the list of decisions has each of them, under its title`() throws {
+        let index = try text(of: "docs/decisions/README.md")
+        for file in try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "docs/decisions").path)
+        where file != "README.md" {
+            let heading = try text(of: "docs/decisions/" + file).prefix { $0 != "\n" }
+            let title = heading.split(separator: ". ", maxSplits: 1).last ?? ""
+            #expect(index.contains("\n- \(file.prefix(4)) [\(title)](\(file))"), "\(file)")
+        }
+    }
+
     private func pages() throws -> [String] {
         let docs = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "docs").path)
         return ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "Benchmarks/README.md"]
