@@ -71,7 +71,7 @@ extension RemoteError.Code {
         switch self {
         case .unavailable: "the remote is away"
         case .unauthorized: "the credentials are refused"
-        case .denied: "the place may not be used"
+        case .denied: "the remote may not be used"
         case .full: "the remote is full"
         case .noAccount: "there is no account in the remote"
         case .reset: "the remote was emptied, or is another account's"

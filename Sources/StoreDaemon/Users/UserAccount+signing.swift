@@ -337,7 +337,7 @@ extension UserAccount {
         guard let file = try savedFile() else { throw Self.notSignedIn }
         // Secrets are sent only to the address that they were given for.
         guard file.isPlace(url) else {
-            throw BusError.invalidArguments("\"renew\" is for the place of the account that is signed in.")
+            throw BusError.invalidArguments("\"renew\" is for the address of the account that is signed in.")
         }
         return credentials.completed(by: file.credentials)
     }

@@ -65,7 +65,7 @@ extension Catalogue {
             "--raw gibt nur Zeichenketten und Daten aus; {1} hat den Typ {2}.",
         "--string goes before the value.": "--string steht vor dem Wert.",
         "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
-        "--user takes a name or a number.": "--user erwartet einen Namen oder eine Nummer.",
+        "--user takes a name or a uid.": "--user erwartet einen Namen oder eine UID.",
         ". Please provide one of {1}.": ". Möglich: {1}.",
         "A backup holds passwords and goes to a file; - is none.":
             "Eine Sicherung enthält Passwörter und kommt in eine Datei; - ist keine.",

@@ -65,7 +65,7 @@ struct ServiceOptions: ParsableArguments {
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
         guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
-            throw Failure(.usage, "There is no user \"\(user)\".", advice: "--user takes a name or a number.")
+            throw Failure(.usage, "There is no user \"\(user)\".", advice: "--user takes a name or a uid.")
         }
         guard uid == geteuid() || geteuid() == 0 else {
             throw Failure(.refused, "Only root may act for user \"\(user)\".", advice: "Use sudo.")

@@ -76,7 +76,7 @@ struct AdoptCommand: ServiceCommand {
     @Argument(help: "The data, as \"admin list\" names it.")
     var name: String
 
-    @Argument(help: "The user, by name or number.", completion: .shellCommand("getent passwd | cut -d: -f1"))
+    @Argument(help: "The user, by name or uid.", completion: .shellCommand("getent passwd | cut -d: -f1"))
     var user: String
 
     func perform() async throws {
