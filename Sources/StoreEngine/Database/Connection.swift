@@ -6,6 +6,7 @@
 // wait for a disk. What does is done elsewhere: see Maintenance, which also has the one exception.
 
 internal import GRDB
+internal import GRDBSQLite
 internal import Glibc
 
 /// Is told when a piece of work in a database begins and when it ends. Nothing else runs on the thread in between.
@@ -27,6 +28,9 @@ final class Connection {
     private let path: String
     /// Is told when the connection's work begins and ends.
     var observer: WorkObserver?
+    private let logSize = LogSize()
+    /// Is told after each commit how many pages the write-ahead log has.
+    var onCommit: ((_ pages: Int) -> Void)?
     private let file: FileIdentity?
     private let log: FileIdentity?
 
@@ -67,6 +71,7 @@ final class Connection {
     func begin<T>(_ body: (Database) throws -> T) throws -> T {
         try queue.writeWithoutTransaction { db in
             writer = try ChangeWriter(db)
+            logSize.follow(db)
             return try body(db)
         }
     }
@@ -141,14 +146,8 @@ final class Connection {
         defer { observer?.ends() }
         do {
             _ = try openWriter
-            var result: T?
-            try queue.writeWithoutTransaction { db in
-                try db.inTransaction(.immediate) {
-                    result = try body(db)
-                    return .commit
-                }
-            }
-            guard let result else { throw EngineError.storage("the transaction was not run") }
+            let result = try queue.write(body)
+            noteCommit()
             try check()
             return result
         } catch {
@@ -162,9 +161,34 @@ final class Connection {
         defer { observer?.ends() }
         do {
             try body(try openWriter)
+            noteCommit()
             try check()
         } catch {
             throw EngineError(error)
         }
+    }
+
+    private func noteCommit() {
+        if let pages = logSize.takeNew() { onCommit?(pages) }
+    }
+}
+
+/// The size of the write-ahead log, as SQLite reports it after each commit.
+private final class LogSize {
+    private var pages: Int?
+
+    func follow(_ db: Database) {
+        let hook: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, CInt) -> CInt = {
+            size, _, _, pages in
+            if let size { Unmanaged<LogSize>.fromOpaque(size).takeUnretainedValue().pages = Int(pages) }
+            return SQLITE_OK
+        }
+        sqlite3_wal_hook(db.sqliteConnection, hook, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Returns the number of pages, if there was a commit since this was asked.
+    func takeNew() -> Int? {
+        defer { pages = nil }
+        return pages
     }
 }

@@ -19,13 +19,13 @@ final class Maintenance: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var bytesSinceCheckpoint = 0
+        var pagesAtCheckpoint = 0
         var waiting: [CheckedContinuation<Result<Void, EngineError>, Never>] = []
     }
 
-    /// The bytes in the log after which a checkpoint is due. SQLite begins the log anew afterwards.
-    private static let checkpointSize = 4 << 20
     private static let pageSize = 2048
+    /// The pages in the log, 4 MiB, after which a checkpoint is due. SQLite begins the log anew afterwards.
+    private static let pagesBetweenCheckpoints = (4 << 20) / pageSize
     /// The pages in the log, 16 MiB, after which writes have to wait for a checkpoint. SQLite begins the log anew only
     /// when all of it is in the database, and writes that never pause always add to it meanwhile.
     private static let longestLog = (16 << 20) / pageSize
@@ -39,13 +39,13 @@ final class Maintenance: Sendable {
         if let run = disk.run { run(work) } else { thread.run(work) }
     }
 
-    /// Counts a commit's bytes, and starts a checkpoint when one is due.
-    func noteCommit(bytes: Int) {
+    /// Notes a commit, after which the log has this many pages, and starts a checkpoint when one is due.
+    func noteLog(pages: Int) {
         let isDue = state.withLock { state in
-            // The log holds whole pages, and a commit writes at least one.
-            state.bytesSinceCheckpoint += bytes + Self.pageSize
-            guard state.bytesSinceCheckpoint >= Self.checkpointSize else { return false }
-            state.bytesSinceCheckpoint = 0
+            // SQLite has begun the log anew.
+            if pages < state.pagesAtCheckpoint { state.pagesAtCheckpoint = 0 }
+            guard pages - state.pagesAtCheckpoint >= Self.pagesBetweenCheckpoints else { return false }
+            state.pagesAtCheckpoint = pages
             return true
         }
         if isDue { run { self.checkpoint() } }

@@ -94,6 +94,7 @@ package final class UserDatabase {
         } catch {
             throw EngineError(error)
         }
+        connection.onCommit = { [maintenance] in maintenance.noteLog(pages: $0) }
         Salvage.createPresenceFile(in: directory)
         do { try origins.start() } catch .diskFull {
             // Nothing can be uploaded either, as uploads are counted first. The next start takes a new origin again.
@@ -212,7 +213,6 @@ package final class UserDatabase {
             throw error
         }
         if batch.storesOrigin { origins.noteStored() }
-        maintenance.noteCommit(bytes: batch.size)
         for store in batch.finish() { trim(store) }
     }
 

@@ -20,9 +20,6 @@ struct WriteBatch {
     /// The size of the keys and values, in bytes.
     var bytes: Int { rows.bytes.count }
 
-    /// The approximate size of the rows, in bytes.
-    var size: Int { 64 * rows.rows.count + rows.bytes.count }
-
     // MARK: Staging
 
     /// Adds a store that is about to change, with its row if it has none.
