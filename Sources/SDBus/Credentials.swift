@@ -6,16 +6,13 @@ public struct Credentials: Sendable, Equatable {
     public var uid: UInt32
     /// The process's id. The process may have ended, and the id may be another's by now.
     public var pid: Int32?
-    /// The label of a Linux security module (AppArmor, SELinux), if there is one.
-    public var securityLabel: String?
     /// The ids of the user's groups, including the primary one; empty if the bus doesn't tell.
     public var groups: [UInt32]
 
     /// Makes credentials, for tests and for connections without a bus.
-    public init(uid: UInt32, pid: Int32? = nil, securityLabel: String? = nil, groups: [UInt32] = []) {
+    public init(uid: UInt32, pid: Int32? = nil, groups: [UInt32] = []) {
         self.uid = uid
         self.pid = pid
-        self.securityLabel = securityLabel
         self.groups = groups
     }
 }
@@ -27,26 +24,18 @@ extension Credentials {
     init(reading reply: Message) throws {
         var uid: UInt32?
         var pid: UInt32?
-        var label: [UInt8]?
         var groups: [UInt32] = []
         try reply.readDictionary { key in
             switch key {
             case "UnixUserID": uid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
             case "ProcessID": pid = try reply.readVariant("u") { (value) throws(BusError) in try value.readUInt32() }
-            case "LinuxSecurityLabel":
-                label = try reply.readVariant("ay") { (value) throws(BusError) in try value.readBytes() }
             case "UnixGroupIDs":
                 groups = try reply.readVariant("au") { (value) throws(BusError) in try value.readUInt32s() }
             default: try reply.skip()
             }
         }
         guard let uid else { throw BusError.accessDenied("The bus doesn't know the caller's user.") }
-        self.init(
-            uid: uid,
-            pid: pid.flatMap(Int32.init(exactly:)),
-            securityLabel: label.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) },
-            groups: groups
-        )
+        self.init(uid: uid, pid: pid.flatMap(Int32.init(exactly:)), groups: groups)
     }
 }
 

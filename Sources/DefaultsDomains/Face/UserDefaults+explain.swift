@@ -22,28 +22,12 @@ extension UserDefaults {
     /// Returns each layer's value of a key, in the order of the search. The first one is the effective value.
     public func explain(_ key: String) -> [Explanation] {
         box.read { $0.all(Text(key)) }.map { found in
-            var file: String?
-            if case .forced(let domain) = found.layer { file = box.process.managed(domain).sources[Text(key)] }
-            if case .recommended(let domain) = found.layer { file = box.process.managed(domain).sources[Text(key)] }
-            return Explanation(
-                layer: found.layer.words, value: found.value.defaultsString ?? "\(found.value.object)", file: file)
+            Explanation(
+                layer: found.layer.words, value: found.value.defaultsString ?? "\(found.value.object)",
+                file: found.layer.managedDomain.flatMap { box.process.managed($0).sources[Text(key)] })
         }
     }
 
     /// Returns each layer's value of a key, in the order of the search. The first one is the effective value.
     public func explain<Value>(_ key: Key<Value>) -> [Explanation] { explain(key.name) }
-}
-
-extension SearchList.Layer {
-    fileprivate var words: String {
-        switch self {
-        case .forced(let domain): "forced in \(domain)"
-        case .argument: "argument of the command line"
-        case .ubiquitous: "synced store"
-        case .host(let domain): "\(domain), this host"
-        case .domain(let domain): "\(domain)"
-        case .recommended(let domain): "recommended in \(domain)"
-        case .registration: "registered"
-        }
-    }
 }

@@ -30,6 +30,27 @@ package struct SearchList: Sendable {
         case recommended(Text)
         /// Values that the app registered.
         case registration
+
+        /// The layer in words, for users.
+        package var words: String {
+            switch self {
+            case .forced(let domain): "forced in \(domain)"
+            case .argument: "argument of the command line"
+            case .ubiquitous: "synced store"
+            case .host(let domain): "\(domain), this host"
+            case .domain(let domain): "\(domain)"
+            case .recommended(let domain): "recommended in \(domain)"
+            case .registration: "registered"
+            }
+        }
+
+        /// The domain whose files decide the layer; `nil` if no administrator does.
+        package var managedDomain: Text? {
+            switch self {
+            case .forced(let domain), .recommended(let domain): domain
+            case .argument, .ubiquitous, .host, .domain, .registration: nil
+            }
+        }
     }
 
     /// The result of a search.
@@ -78,16 +99,18 @@ package struct SearchList: Sendable {
     }
 
     private static func order(_ own: Text, suites: [Text]) -> [Layer] {
-        [.forced(own), .forced(globalDomain), .argument, .ubiquitous, .host(own), .domain(own)]
+        let layers: [Layer] =
+            [.forced(own), .forced(globalDomain), .argument, .ubiquitous, .host(own), .domain(own)]
             + suites.flatMap { [.forced($0), .host($0), .domain($0)] }
             + [
                 .host(globalDomain), .domain(globalDomain), .recommended(own), .recommended(globalDomain),
                 .registration,
             ]
+        return own == globalDomain ? layers.uniqued : layers
     }
 
     /// The domains whose layers are searched: the own one first, the global one last.
-    package var domains: [Text] { [own] + suites + [Self.globalDomain] }
+    package var domains: [Text] { ([own] + suites + [Self.globalDomain]).uniqued }
 
     // MARK: Reading
 
@@ -103,6 +126,11 @@ package struct SearchList: Sendable {
 
     /// Returns the values of a layer.
     package func contents(of layer: Layer) -> [Text: Value] { contents[layer] ?? [:] }
+
+    /// Whether an administrator has locked a key of the own domain or of the global one.
+    package func isLocked(_ key: Text) -> Bool {
+        [own, Self.globalDomain].contains { locks[$0]?.contains(key) == true }
+    }
 
     /// Whether an administrator decides about a key, by a forced value or a lock.
     package func isForced(_ key: Text) -> Bool {
@@ -181,5 +209,13 @@ package struct SearchList: Sendable {
         }
         if locks.isEmpty { return false }
         return [own, Self.globalDomain, domain ?? own].contains { locks[$0]?.contains(key) == true }
+    }
+}
+
+extension Array where Element: Hashable {
+    /// The first of each of the equal elements.
+    fileprivate var uniqued: [Element] {
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }
     }
 }

@@ -32,9 +32,6 @@ package class EntryRow: Widget {
             UnsafeMutableRawPointer(text).assumingMemoryBound(to: GtkText.self))
     }
 
-    /// Shows a button that applies the entered text.
-    package func offerApplying() { adw_entry_row_set_show_apply_button(self.as(AdwEntryRow.self), 1) }
-
     /// Adds a widget at the end.
     package func addSuffix(_ widget: Widget) {
         adw_entry_row_add_suffix(self.as(AdwEntryRow.self), widget.as(GtkWidget.self))

@@ -15,7 +15,7 @@ extension Salvage {
         configuration.busyMode = .timeout(1)
         // Without this, SQLite reads nothing of a file shorter than its header says, or with a damaged schema.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
-        guard !isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
+        guard !Self.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
             return saved
         }
         defer { try? queue.close() }

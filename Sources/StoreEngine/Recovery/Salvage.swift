@@ -72,11 +72,11 @@ struct Salvage {
         let base = DatabaseFile.name + ".damaged-" + Self.text(of: time)
         var name = base
         var count = 1
-        while Self.suffixes.contains(where: { exists(directory + "/" + name + $0) }) {
+        while Self.suffixes.contains(where: { Self.exists(directory + "/" + name + $0) }) {
             count += 1
             name = "\(base)-\(count)"
         }
-        let left = Self.suffixes.filter { exists(path + $0) }
+        let left = Self.suffixes.filter { Self.exists(path + $0) }
         for suffix in left { try Self.rename(path + suffix, to: directory + "/" + name + suffix) }
         return left.first.map { name + $0 }
     }
@@ -84,7 +84,7 @@ struct Salvage {
     /// Moves the new database into place, if the damaged one has been renamed.
     static func finish(in directory: String) throws {
         let path = directory + "/" + DatabaseFile.name
-        guard exists(path + newSuffix), !exists(path) else { return }
+        guard Self.exists(path + newSuffix), !Self.exists(path) else { return }
         // A log that is still there belongs to the damaged database.
         for suffix in suffixes.dropFirst() { unlink(path + suffix) }
         try rename(path + newSuffix, to: path)
@@ -113,14 +113,10 @@ struct Salvage {
     }
 
     /// Returns whether a file is empty or missing.
-    private static func isEmpty(_ path: String) -> Bool {
+    static func isEmpty(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_size == 0 : errno == ENOENT
     }
-
-    func isEmpty(_ path: String) -> Bool { Self.isEmpty(path) }
-
-    private func exists(_ path: String) -> Bool { Self.exists(path) }
 
     private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

@@ -93,7 +93,7 @@ package struct DeviceDescription: Sendable, Equatable {
 }
 
 /// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.
-package struct AccountDescription: Sendable, Equatable {
+package struct AccountDescription: Sendable {
     /// `signed-out`, `initial-sync`, `idle`, `syncing`, `offline`, `auth-failed`, `paused` or `error`.
     package let state: String
     /// The remote's URL, without secrets.
@@ -133,18 +133,6 @@ package struct AccountDescription: Sendable, Equatable {
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     package var isPausedByUser: Bool { state == "paused" && lastError == nil }
-
-    package static func == (left: Self, right: Self) -> Bool {
-        left.comparable == right.comparable && left.lastError?.description == right.lastError?.description
-    }
-
-    private var comparable: [String] {
-        [
-            state, backend, accountIdentifier, deviceIdentifier, deviceName, "\(isInitialSyncDone)", "\(isEncrypted)",
-            "\(isPhraseUnconfirmed)", defaultBackend,
-        ]
-            + [UInt64(pendingChanges), lastPull, lastPush, nextAttempt].map { "\($0)" }
-    }
 
     init(_ properties: [String: Value]) {
         state = properties.string("State")

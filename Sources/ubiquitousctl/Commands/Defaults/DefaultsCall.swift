@@ -79,7 +79,7 @@ struct DefaultsCall {
     }
 
     private func values() async throws -> [Text: Value] {
-        if isEffective { return try await effectiveValues() }
+        if isEffective { return try await search().list.found.mapValues(\.value) }
         return try await connection.snapshot(place(domain)).values
     }
 
@@ -156,40 +156,25 @@ struct DefaultsCall {
         if found.isEmpty { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
-    /// A layer that programs search.
-    private struct Layer {
-        let name: String
-        let values: [Text: Value]
-        /// The files that decide keys; `nil` for a layer that isn't managed, which a lock hides.
-        var sources: [Text: String]?
-    }
-
-    /// Returns the layers that programs search for a domain's keys, in this order, and the keys that are locked.
-    /// Arguments and registered values are known only to programs.
-    private func layers() async throws -> (layers: [Layer], locked: [KeyPatterns]) {
-        let (domain, global) = (try domain, DefaultsWords.globalDomain)
-        let managed = try await connection.managed(place(domain, isHost: false))
-        let everybodys = try await connection.managed(place(global, isHost: false))
-        var layers = [
-            Layer(name: "forced in \(domain)", values: managed.forced, sources: managed.sources),
-            Layer(name: "forced in \(global)", values: everybodys.forced, sources: everybodys.sources),
-        ]
-        if let (store, keys) = roaming(managed),
-            let values = try await storedValues(store)
-        {
-            layers.append(Layer(name: "synced store", values: values.filter { keys.contains($0.key) }))
-        }
-        for name in domain == global ? [global] : [domain, global] {
-            for isHost in [true, false] {
-                let values = try await connection.snapshot(place(name, isHost: isHost)).values
-                layers.append(Layer(name: isHost ? "\(name), this host" : "\(name)", values: values))
+    /// Returns what programs search for a domain's keys, and the files of its managed values. Arguments and registered
+    /// values are known only to programs.
+    private func search() async throws -> (list: SearchList, sources: [Text: [Text: String]]) {
+        var (list, sources) = (SearchList(own: try domain), [Text: [Text: String]]())
+        for name in list.domains {
+            let managed = try await connection.managed(place(name, isHost: false))
+            sources[name] = managed.sources
+            _ = list.replace(.forced(name), by: managed.forced)
+            _ = list.replace(.recommended(name), by: managed.recommended)
+            _ = list.lock(name, managed.locked)
+            if name == list.own, let (store, keys) = roaming(managed), let values = try await storedValues(store) {
+                _ = list.replace(.ubiquitous, by: values.filter { keys.contains($0.key) })
+            }
+            for layer in [SearchList.Layer.host(name), .domain(name)] {
+                let place = place(name, isHost: layer == .host(name))
+                _ = list.replace(layer, by: try await connection.snapshot(place).values)
             }
         }
-        layers.append(
-            Layer(name: "recommended in \(domain)", values: managed.recommended, sources: managed.sources))
-        layers.append(
-            Layer(name: "recommended in \(global)", values: everybodys.recommended, sources: everybodys.sources))
-        return (layers, [managed.locked, everybodys.locked])
+        return (list, sources)
     }
 
     /// Returns a store's values; `nil` if there is no such store.
@@ -199,27 +184,14 @@ struct DefaultsCall {
         { return nil }
     }
 
-    /// Returns what programs get of a domain.
-    private func effectiveValues() async throws -> [Text: Value] {
-        let (layers, locked) = try await layers()
-        return layers.reduce(into: [:]) { found, layer in
-            found.merge(layer.values.filter { key, _ in layer.sources != nil || !locked.contains { $0.contains(key) } })
-            {
-                former, _ in former
-            }
-        }
-    }
-
     /// Prints the key's value in each layer of the service.
     private func explain() async throws {
         let (domain, key) = (try domain, try key())
-        let (layers, locked) = try await layers()
-        let isLocked = locked.contains { $0.contains(key) }
-        let lines = layers.compactMap { layer -> (layer: String, value: Value, file: String?)? in
-            if isLocked, layer.sources == nil { return nil }
-            return layer.values[key].map { (layer.name, $0, layer.sources?[key]) }
+        let (list, sources) = try await search()
+        let lines = list.all(key).map { found in
+            (layer: found.layer.words, value: found.value, file: found.layer.managedDomain.flatMap { sources[$0]?[key] })
         }
-        if isLocked { Output.remark("The key is locked by an administrator") }
+        if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
         try remarkOnRoaming([key])
         if lines.isEmpty { throw absent(domain, key) }
         if form == .json {
