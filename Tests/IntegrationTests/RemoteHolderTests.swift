@@ -117,7 +117,7 @@ struct RemoteHolderTests {
                 // Of the two keys the smaller one counts as the account's, unless the user has decided otherwise.
                 if await errorName({ try await account.syncNow() }) == "KeyNeeded" {
                     stopped += 1
-                    #expect(try await account.text("LastErrorMessage").contains("somebody who can write to the remote"))
+                    #expect(try await account.text("LastErrorMessage").contains("somebody else has put it there"))
                     try await account.resolve("local")
                 }
                 try await devices.store(device).set("later", .integer(Int64(index)))

@@ -344,7 +344,8 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "resume"), 0)
             isBroken.store(true, ordering: .releasing)
             let broken = try await terminal.ctl("doctor")
-            #expect(broken.code == 3 && broken.output.contains("WRONG  folder: 127.0.0.1 reports an error"), "\(broken)")
+            #expect(
+                broken.code == 3 && broken.output.contains("WRONG  folder: 127.0.0.1 reports an error"), "\(broken)")
         }
     }
 

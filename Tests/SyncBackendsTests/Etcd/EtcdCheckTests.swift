@@ -22,7 +22,7 @@ struct EtcdCheckTests {
         let cluster = try EtcdCluster(.init(members: 3))
         let checks = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials)
         #expect(checks.map(\.step) == steps + ["account"] && checks.allSatisfy(\.isPassed), "\(checks)")
-        #expect(checks[2].detail.hasPrefix("etcd 3.") && checks[5].detail.contains("nobody"))
+        #expect(checks[2].detail.hasPrefix("etcd 3.") && checks[5].detail.contains("Authentication is off"))
         #expect(checks[9].detail.contains("no account"))
         #expect(try cluster.control(["get", "--prefix", "--keys-only", EtcdCluster.prefix]).isEmpty)
         // One absent member is reported, and is no failure. Two absent ones are.
@@ -58,7 +58,7 @@ struct EtcdCheckTests {
         await fails(url.replacing("127.0.0.1", with: "127.0.0.2"), right, at: "connect", "refuses connections")
         await fails(url.replacing("etcds", with: "etcd"), right, at: "connect", "etcds://")
         (other, other.password) = (right, "wrong")
-        await fails(url, other, at: "sign in", "neither this user nor this password")
+        await fails(url, other, at: "sign in", "doesn't accept this user and password")
         await fails(url, ServerCredentials(authority: right.authority), at: "read", "requires a user and a password")
         await fails(cluster.url("settings/eva"), right, at: "read", "may not read and write keys under settings/eva/")
         (other, other.user) = (right, "guest")

@@ -271,7 +271,7 @@ struct WebDAVStorageTests {
     func `how far the clocks are apart is said in a unit that people know`(offset: Int, words: String) {
         let environment = Environment(time: { 784_111_777_000_000 }, random: { 1 })
         let check = BackendCheck.clock(784_111_777 + offset, environment)
-        #expect(check.detail.hasPrefix("The server's clock is \(words) this device's. If this device's is wrong,"))
+        #expect(check.detail.hasPrefix("The server's clock is \(words) this device's. If this device's clock is"))
     }
 
     @Test(arguments: ["/remote.php/dav/files/adda/Settings", "/dav", "/"])
