@@ -320,6 +320,8 @@ extension Catalogue {
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; es wird gewartet, bis er wieder läuft",
         "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",
+        "The service's user can't be taken on: {1}.":
+            "Zum Benutzer des Dienstes kann nicht gewechselt werden: {1}.",
         "The store can't be written as XML: {1}.": "Der Speicher lässt sich nicht als XML schreiben: {1}.",
         "The store has no value for {1}.": "Der Speicher hat keinen Wert für {1}.",
         "The store would have {1} bytes, and may have {2}.":
@@ -393,6 +395,8 @@ extension Catalogue {
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Use --password-file.": "Verwenden Sie --password-file.",
+        "Use sudo, outside of a container that forbids it.":
+            "Verwenden Sie sudo, außerhalb eines Containers, der das verbietet.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
         "What was written is kept, and goes on its way; see \"ubiquitousctl status\".":
