@@ -72,7 +72,7 @@ package struct Manifest: Equatable, Sendable {
         localKeys = try Self.strings(dictionary, Name.localKeys)
         ubiquitousDefaults = try Self.strings(dictionary, Name.ubiquitousDefaults)
         executables = try Self.strings(dictionary, Name.executables)
-        guard executables.allSatisfy({ $0.hasPrefix("/") }) else {
+        guard executables.allSatisfy({ $0.utf8.first == UInt8(ascii: "/") }) else {
             throw Refusal(key: Name.executables, reason: "each has to be an absolute path")
         }
     }

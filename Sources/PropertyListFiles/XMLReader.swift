@@ -72,8 +72,10 @@ struct XMLReader {
         let isEnd = scanner.take("/")
         let name = scanner.take { !" \t\r\n/>".utf8.contains($0) }
         let attributes = scanner.take { $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "<") }
-        guard !name.isEmpty, scanner.take(">") else { throw scanner.failure(at: start, "the tag <\(name) has no end") }
-        let kind: Tag.Kind = isEnd ? .end : attributes.hasSuffix("/") ? .empty : .start
+        guard (1...Self.longestName).contains(name.utf8.count), scanner.take(">") else {
+            throw scanner.failure(at: start, "the tag <\(name) has no end")
+        }
+        let kind: Tag.Kind = isEnd ? .end : attributes.utf8.last == UInt8(ascii: "/") ? .empty : .start
         return Tag(name: name, kind: kind, position: start)
     }
 
@@ -85,6 +87,11 @@ struct XMLReader {
             throw scanner.failure(at: tag.position, "</\(name)> is expected, and there is \(tag.text)")
         }
     }
+
+    /// The longest name of a tag or an entity, in bytes.
+    private static let longestName = 255
+    /// The longest text of a number or a date, in bytes, with the space around it.
+    private static let longestScalar = 1024
 
     // MARK: Values
 
@@ -139,9 +146,10 @@ struct XMLReader {
 
     private mutating func scalar(_ tag: Tag) throws(FileError) -> Value {
         let text = try content(tag)
-        let bare = text.filter { !$0.isWhitespace }
+        if tag.name == "string" { return .string(Text(text)) }
+        // No number or date is longer. A longer text may take long to look at.
+        let bare = text.utf8.count > Self.longestScalar ? "" : text.filter { !$0.isWhitespace }
         switch tag.name {
-        case "string": return .string(Text(text))
         case "integer": if let number = Self.integer(bare) { return .integer(number) }
         case "real": if let number = Self.real(bare) { return .real(number) }
         case "data": if let bytes = Base64.decode(text) { return .data(bytes) }
@@ -202,7 +210,9 @@ struct XMLReader {
 
     private mutating func entity(at start: Int) throws(FileError) -> Unicode.Scalar {
         let name = scanner.take { $0 > 0x20 && !";<&".utf8.contains($0) }
-        guard scanner.take(";") else { throw scanner.failure(at: start, "& is written as &amp;") }
+        guard name.utf8.count <= Self.longestName, scanner.take(";") else {
+            throw scanner.failure(at: start, "& is written as &amp;")
+        }
         if let scalar = Self.entities[name] { return scalar }
         let isHexadecimal = name.hasPrefix("#x")
         let digits = name.dropFirst(isHexadecimal ? 2 : 1)

@@ -223,7 +223,7 @@ public struct RemoteDevice: Hashable, Sendable {
 
     /// Whether a user may give a device this name: 1 to 255 bytes, all of which can be shown.
     package static func isName(_ name: String) -> Bool {
-        !name.isEmpty && name.cleaned(atMost: 255, ending: "") == name
+        (1...255).contains(name.utf8.count) && name.cleaned(atMost: 255, ending: "") == name
     }
 }
 

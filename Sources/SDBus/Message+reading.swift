@@ -9,16 +9,24 @@ extension Message {
     ///
     /// libsystemd accepts no noncharacters (such as U+FFFF) in what it reads.
     ///
-    /// - Throws: ``BusError`` if something else is next, or nothing, or not UTF-8.
+    /// - Parameter maximum: the largest length, in bytes of UTF-8. What compares or searches a text by characters takes
+    ///   time that grows with the square of its length, so names are bounded here.
+    /// - Throws: ``BusError`` if something else is next, or nothing, or not UTF-8, or a longer text.
     ///
     /// The corresponding C function is ``sd_bus_message_read_basic``.
-    public func readString() throws(BusError) -> String {
+    public func readString(atMost maximum: Int = .max) throws(BusError) -> String {
         var value: UnsafePointer<CChar>?
         var result = sd_bus_message_read_basic(message, .string, &value)
         if result == -ENXIO { result = readOtherString(&value) }
         guard try checkString(result) > 0, let value else { throw missing("a string") }
+        guard maximum == .max || strnlen(value, maximum + 1) <= maximum else {
+            throw .invalidArguments("A text of the call is longer than \(maximum) bytes.")
+        }
         return String(cString: value)
     }
+
+    /// The longest name of an entry of a dictionary, in bytes.
+    private static let longestName = 1024
 
     /// Checks the result of reading a string.
     @inline(__always)
@@ -100,14 +108,16 @@ extension Message {
 
     /// Reads an array of strings (`as`).
     ///
-    /// - Parameter maximum: the largest number of strings.
+    /// - Parameters:
+    ///   - maximum: the largest number of strings.
+    ///   - bytes: the largest length of each, in bytes.
     /// - Throws: ``BusError``: LimitsExceeded if there are more.
-    public func readStrings(atMost maximum: Int = .max) throws(BusError) -> [String] {
+    public func readStrings(atMost maximum: Int = .max, bytes: Int = .max) throws(BusError) -> [String] {
         guard try enterContainer("a", "s") else { throw missing("strings") }
         var strings: [String] = []
         while try !isAtEnd(whole: false) {
             guard strings.count < maximum else { throw tooMany("strings", maximum) }
-            strings.append(try readString())
+            strings.append(try readString(atMost: bytes))
         }
         try exitContainer()
         return strings
@@ -126,7 +136,7 @@ extension Message {
     public func readDictionary(_ contents: StaticString = "sv", _ body: (String) throws -> Void) throws {
         guard try enterContainer("a", contents: nil) else { throw missing("a dictionary") }
         while try enterContainer("e", contents) {
-            try body(try readString())
+            try body(try readString(atMost: Self.longestName))
             try exitContainer()
         }
         try exitContainer()

@@ -188,6 +188,34 @@ struct RobustnessTests {
         }
     }
 
+    /// Swift compares and searches texts by characters, and one character may have any number of marks. That takes a time
+    /// that grows with the square of their number: a minute for these, on the thread that answers everybody.
+    @Test func `texts that are one long character are refused before anything looks at them`() async throws {
+        try await withMachine { machine in
+            let client = try BusClient(machine.bus)
+            let text = "a" + String(repeating: "\u{301}\u{327}", count: 50_000)
+            let account = client.account
+            for url in [text, "webdav://\(text)/x", "etcd://\(text)/x", "etcd://h/\(text)", "folder:///\(text)"] {
+                #expect(await errorName { _ = try await account.signIn(url) } == "InvalidArgs")
+            }
+            let many = "etcd://" + (0..<60_000).map { "m\($0)" }.joined(separator: ",") + "/x"
+            #expect(await errorName { _ = try await account.signIn(many) } == "InvalidArgs")
+            let options: KeyValuePairs<String, Value> = ["password": .string(Text(text))]
+            #expect(await errorName { _ = try await account.signIn("webdav://h/x", options) } == "InvalidArgs")
+            let name = String(text.unicodeScalars.prefix(20_000))
+            #expect(await errorName { try await openStore(name, client) } == "InvalidArgs")
+            #expect(await errorName { try await account.resolve(name) } == "InvalidArgs")
+            #expect(machine.device.exit == nil)
+        }
+    }
+
+    private func openStore(_ identifier: String, _ client: BusClient) async throws {
+        try await client.call(BusNames.managerPath, BusNames.managerInterface, "OpenStore") {
+            try $0.append(identifier)
+            try $0.appendDictionary {}
+        }
+    }
+
     @Test func `31 MiB reach the service and are refused there`() async throws {
         try await withMachine { machine in
             let store = try machine.store()

@@ -25,6 +25,14 @@ import Testing
         expect(.json, text, sentence)
     }
 
+    @Test(arguments: ["real", "integer", "date", "no-tag"])
+    func `a number that is one long character is refused at once`(tag: String) {
+        let text = "a" + String(repeating: "\u{301}\u{327}", count: 500_000)
+        let file = Self.head + "<\(tag)>\(text)</\(tag)></plist>"
+        #expect(throws: FileError.self) { try FileFormat.xml.read(Array(file.utf8)) }
+        #expect(throws: FileError.self) { try FileFormat.xml.read(Array((Self.head + "<string>&\(text);").utf8)) }
+    }
+
     private static let head = "<?xml version=\"1.0\"?>\n<plist version=\"1.0\">\n"
 
     @Test(arguments: [

@@ -31,9 +31,10 @@ struct EtcdURL: Equatable {
                 throw flaw("\"\(member)\" is no HOST or HOST:PORT; commas are between members, without spaces")
             }
             let address = HTTPAddress(isSecure: isSecure, host: host, port: port ?? usualPort, path: "/")
-            if !members.contains(address) { members.append(address) }
+            if members.contains(address) { continue }
+            guard members.count < mostMembers else { throw flaw("it names \(mostMembers) members at most") }
+            members.append(address)
         }
-        guard members.count <= mostMembers else { throw flaw("it names \(mostMembers) members at most") }
         return members
     }
 

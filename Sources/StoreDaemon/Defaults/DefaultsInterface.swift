@@ -16,7 +16,7 @@ extension UserDomains {
     private static let mostDomains = 24
 
     fileprivate func openDomains(_ call: MethodCall) throws {
-        let names = try call.message.readStrings()
+        let names = try call.message.readStrings(bytes: TextBound.name)
         let options = try call.message.readOptions(["program": "s", "subscribe": "b"])
         guard names.count <= Self.mostDomains else {
             throw BusError.invalidArguments("A call can open \(Self.mostDomains) domains at most. Make several calls.")
@@ -104,7 +104,7 @@ extension UserDomains {
     }
 
     fileprivate func removeDomain(_ call: MethodCall) throws {
-        let domain = try call.message.readString()
+        let domain = try call.message.readString(atMost: TextBound.name)
         let flags = try call.message.readFlags(0x1)
         let client = daemon.clients.client(call.peer)
         if let problem = DomainName.problem(domain) {

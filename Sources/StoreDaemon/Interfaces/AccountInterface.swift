@@ -20,7 +20,7 @@ extension UserAccount {
     // MARK: Signing in and out
 
     fileprivate func signIn(_ call: MethodCall) throws {
-        let url = try call.message.readString()
+        let url = try call.message.readString(atMost: TextBound.address)
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
@@ -74,7 +74,7 @@ extension UserAccount {
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
-        let url = try call.message.readString()
+        let url = try call.message.readString(atMost: TextBound.address)
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
@@ -109,7 +109,7 @@ extension UserAccount {
     }
 
     fileprivate func unlock(_ call: MethodCall) throws {
-        let phrase = try call.message.readString()
+        let phrase = try call.message.readString(atMost: TextBound.name)
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
             try await self.unlock(phrase)
@@ -127,7 +127,7 @@ extension UserAccount {
     // MARK: Pausing and resolving
 
     fileprivate func resolve(_ call: MethodCall) throws {
-        guard let side = Side(rawValue: try call.message.readString()) else {
+        guard let side = Side(rawValue: try call.message.readString(atMost: TextBound.name)) else {
             throw BusError.invalidArguments("The side is \"local\" or \"remote\".")
         }
         call.answer(on: daemon, holding: self) {
@@ -142,7 +142,7 @@ extension UserAccount {
     }
 
     fileprivate func setStoreSynchronized(_ call: MethodCall) throws {
-        let (identifier, isOn) = (try call.message.readString(), try call.message.readBool())
+        let (identifier, isOn) = (try call.message.readString(atMost: TextBound.name), try call.message.readBool())
         let user = try daemon.users.user(uid)
         guard Manifest.isName(identifier),
             try user.manifests.declares(identifier) || user.storeIdentifiers().contains(identifier)
@@ -181,7 +181,8 @@ extension UserAccount {
     }
 
     fileprivate func renameDevice(_ call: MethodCall) throws {
-        let (identifier, name) = (try call.message.readString(), try call.message.readString())
+        let identifier = try call.message.readString(atMost: TextBound.name)
+        let name = try call.message.readString(atMost: TextBound.name)
         try Self.check(deviceName: name)
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard try sync.rename(device: identifier, to: name) else { throw Self.noSuchDevice }
@@ -189,7 +190,7 @@ extension UserAccount {
     }
 
     fileprivate func forgetDevice(_ call: MethodCall) throws {
-        let identifier = try call.message.readString()
+        let identifier = try call.message.readString(atMost: TextBound.name)
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard identifier != deviceIdentifier else {
             throw BusError.invalidArguments("A device can't forget itself. Sign out instead.")

@@ -62,7 +62,7 @@ extension Daemon {
     }
 
     fileprivate func adopt(_ call: MethodCall) throws {
-        let (name, uid) = (try call.message.readString(), try call.message.readUInt32())
+        let (name, uid) = (try call.message.readString(atMost: TextBound.name), try call.message.readUInt32())
         let replaces = try call.message.readFlags(0x1) != 0
         try checkAdministers(call)
         let data = try UserData.named(name, in: configuration.stateDirectory)
@@ -94,7 +94,7 @@ extension Daemon {
     }
 
     fileprivate func delete(_ call: MethodCall) throws {
-        let name = try call.message.readString()
+        let name = try call.message.readString(atMost: TextBound.name)
         let isForced = try call.message.readFlags(0x1) != 0
         try checkAdministers(call)
         if let backup = DataBackup.path(of: name, in: configuration.stateDirectory) {

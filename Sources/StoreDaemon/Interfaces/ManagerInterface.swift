@@ -16,7 +16,7 @@ extension Daemon {
     // MARK: Stores
 
     fileprivate func openStore(_ call: MethodCall) throws {
-        let name = try call.message.readString()
+        let name = try call.message.readString(atMost: TextBound.name)
         _ = try call.message.readOptions()
         let client = clients.client(call.peer)
         let user = try users.user(client.uid)
@@ -52,7 +52,9 @@ extension Daemon {
     }
 
     private func notEntitled(_ identifier: String, _ client: Client, _ user: User) -> BusError {
-        let near = user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
+        let isName = Manifest.isName(identifier)
+        let near =
+            !isName ? [] : user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
         let hint =
             near.isEmpty
             ? "Install one, or open the identifier that the app's manifest declares."
@@ -146,7 +148,7 @@ extension Daemon {
     }
 
     fileprivate func removeStore(_ call: MethodCall) throws {
-        let identifier = try call.message.readString()
+        let identifier = try call.message.readString(atMost: TextBound.name)
         let flags = try call.message.readFlags(0x3)
         let (isEverywhere, discardsChanges) = (flags & 0x1 != 0, flags & 0x2 != 0)
         try checkUnsandboxed(call.peer)

@@ -12,6 +12,17 @@ enum Option: Sendable {
     case bytes([UInt8])
 }
 
+/// The longest texts that are read, in bytes. What is longer breaks a rule anyway, and Swift's operations on characters
+/// take a time that grows with the square of a text of combining ones.
+enum TextBound {
+    /// Identifiers and names, which get a better error than for their length up to here.
+    static let name = 1024
+    /// Addresses of remotes.
+    static let address = 4096
+    /// Passwords, tokens and other options.
+    static let option = 8192
+}
+
 extension Message {
     /// Reads flags. Only those in `allowed` may be set.
     func readFlags(_ allowed: UInt64 = 0) throws(BusError) -> UInt64 {
@@ -46,7 +57,7 @@ extension Message {
             case "b": .boolean(try readBool())
             case "t": .unsigned(try readUInt64())
             case "ay": .bytes(try readBytes())
-            default: .string(try readString())
+            default: .string(try readString(atMost: TextBound.option))
             }
         try exitContainer()
         return option

@@ -12,8 +12,9 @@ package struct LocalKeys: Equatable, Sendable {
 
     /// Makes local keys from keys, and from prefixes of keys that end in `*`.
     package init(_ patterns: [String]) {
-        keys = Set(patterns.filter { !$0.hasSuffix("*") }.map { Text($0) })
-        prefixes = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
+        let isPrefix: (String) -> Bool = { $0.utf8.last == UInt8(ascii: "*") }
+        keys = Set(patterns.filter { !isPrefix($0) }.map { Text($0) })
+        prefixes = patterns.filter(isPrefix).map { Array($0.utf8.dropLast()) }
     }
 
     /// Whether no key is local.
