@@ -203,19 +203,29 @@ final class HTTPTransfer {
     private func take(header data: UnsafeRawBufferPointer) -> Bool {
         headerBytes += data.count
         guard headerBytes <= Self.mostHeaderBytes else { return refuse(.tooLarge(host)) }
-        let line = String(decoding: data, as: UTF8.self)
-        if line.hasPrefix("HTTP/") {
+        // Bytes, not characters: a server decides how long it takes to find these.
+        if data.starts(with: "HTTP/".utf8) {
             response = HTTPResponse()
-            response.status = Int(line.split(separator: " ").dropFirst().first?.prefix(3) ?? "") ?? 0
+            let status = data.split(separator: UInt8(ascii: " ")).dropFirst().first?.prefix(3)
+            response.status = status.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
             receivedBytes = 0
-        } else if let colon = line.firstIndex(of: ":") {
-            note(line[..<colon].lowercased(), line[line.index(after: colon)...])
+        } else if let colon = data.firstIndex(of: UInt8(ascii: ":")) {
+            note(data[..<colon], data[(colon + 1)...])
         }
         return true
     }
 
-    private func note(_ name: String, _ value: Substring) {
-        let value = String(value.drop { $0 == " " || $0 == "\t" }.prefix { !$0.isNewline })
+    private static let longestOtherText = 1024
+
+    /// Notes a header. Names are ASCII (RFC 9110, section 5.1), and long values that aren't say nothing that is used.
+    private func note(_ name: Slice<UnsafeRawBufferPointer>, _ value: Slice<UnsafeRawBufferPointer>) {
+        let value = value.drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 != 0x0A && $0 != 0x0D }
+        guard name.allSatisfy({ $0 < 0x80 }), value.count <= Self.longestOtherText || value.allSatisfy({ $0 < 0x80 })
+        else { return }
+        note(String(decoding: name, as: UTF8.self).lowercased(), String(decoding: value, as: UTF8.self))
+    }
+
+    private func note(_ name: String, _ value: String) {
         if name == "www-authenticate", let former = response.headers[name] {
             response.headers[name] = former + ", " + value
         } else {

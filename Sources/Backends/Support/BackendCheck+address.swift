@@ -9,8 +9,24 @@ extension BackendCheck {
     ///   - warning: returns a warning about the address for the user; `nil` if there is none.
     ///   - probe: tests the remote.
     package static func steps<Place>(
-        opening open: () throws(RemoteError) -> Place, warning: (Place) -> String? = { _ in nil },
-        _ probe: (Place) async -> [BackendCheck]
+        opening open: @escaping @Sendable () throws(RemoteError) -> Place,
+        warning: @escaping @Sendable (Place) -> String? = { _ in nil },
+        _ probe: @escaping @Sendable (Place) async -> [BackendCheck]
+    ) async -> [BackendCheck] {
+        await Checker().steps(opening: open, warning: warning, probe)
+    }
+}
+
+/// Runs a check on a thread of its own: the caller's may have to answer others, and a server decides how long it takes
+/// to look at what it says.
+private actor Checker {
+    private let executor = ThreadExecutor()
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    func steps<Place>(
+        opening open: @Sendable () throws(RemoteError) -> Place, warning: @Sendable (Place) -> String?,
+        _ probe: @Sendable (Place) async -> [BackendCheck]
     ) async -> [BackendCheck] {
         let place: Place
         do throws(RemoteError) { place = try open() } catch {

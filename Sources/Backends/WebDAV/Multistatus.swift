@@ -98,7 +98,10 @@ struct Multistatus {
         }
     }
 
-    private var isRefusal: Bool { text.split(separator: " ").dropFirst().first?.hasPrefix("2") == false }
+    private var isRefusal: Bool {
+        let status = text.utf8.split(separator: UInt8(ascii: " ")).dropFirst().first
+        return status.map { $0.first != UInt8(ascii: "2") } ?? false
+    }
 
     private mutating func takeSaid() {
         if let said, let known = member {
@@ -121,11 +124,11 @@ struct Multistatus {
     /// Takes the last part of the address alone: a server behind a proxy may put the wrong path before it. An encoded
     /// slash is in no name, and would lead to another folder.
     private mutating func setName() {
-        let reference = trimmed.prefix { $0 != "?" && $0 != "#" }
-        if reference.hasSuffix("/") { member?.isFolder = true }
-        let last = reference.split(separator: "/").last ?? ""
-        let name = PercentCoding.decode(last) ?? ""
-        member?.name = name.contains("/") ? "" : name
+        let slash = UInt8(ascii: "/")
+        let reference = trimmed.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        if reference.last == slash { member?.isFolder = true }
+        let name = reference.split(separator: slash).last.flatMap { PercentCoding.decode(Substring($0)) } ?? ""
+        member?.name = name.utf8.contains(slash) ? "" : name
     }
 
     private var trimmed: String {

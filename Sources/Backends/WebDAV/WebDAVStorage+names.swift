@@ -194,15 +194,18 @@ enum NamesFile {
 
     /// Returns the names; `nil` if the file is corrupt, or something else.
     static func decode(_ bytes: [UInt8]) -> Set<String>? {
-        let text = String(decoding: bytes, as: UTF8.self)
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        guard lines.first == beginning, lines.popLast() == "", let sum = lines.popLast() else { return nil }
-        let above = Array((lines.joined(separator: "\n") + "\n").utf8)
-        guard sum == "\(Bits128(digestOf: above))" else { return nil }
-        return Set(lines.dropFirst().filter(isName).prefix(BlobName.mostListed))
+        let newline = UInt8(ascii: "\n")
+        guard bytes.last == newline, let end = bytes.dropLast().lastIndex(of: newline) else { return nil }
+        let (above, sum) = (bytes[...end], bytes[(end + 1)...].dropLast())
+        guard above.starts(with: "\(beginning)\n".utf8), sum.elementsEqual("\(Bits128(digestOf: Array(above)))".utf8)
+        else {
+            return nil
+        }
+        let names = above.dropFirst(beginning.utf8.count + 1).split(separator: newline).lazy.filter(isName)
+        return Set(names.prefix(BlobName.mostListed).map { String(decoding: $0, as: UTF8.self) })
     }
 
-    private static func isName(_ name: String) -> Bool {
-        [16, 32, 66].contains(name.utf8.count) && name.utf8.allSatisfy(\.isLowerHexDigit)
+    private static func isName(_ name: ArraySlice<UInt8>) -> Bool {
+        [16, 32, 66].contains(name.count) && name.allSatisfy(\.isLowerHexDigit)
     }
 }
