@@ -6,6 +6,7 @@ package import PropertyList
 package struct KeyPatterns: Equatable, Sendable {
     /// The patterns as they are written in files, without repetitions, in the order in which they were added.
     package private(set) var patterns: [Text] = []
+    private var known: Set<Text> = []
     private var keys: Set<Text> = []
     private var prefixes: [[UInt8]] = []
 
@@ -19,7 +20,7 @@ package struct KeyPatterns: Equatable, Sendable {
 
     /// Adds patterns.
     package mutating func add(_ added: some Sequence<Text>) {
-        for pattern in added where !patterns.contains(pattern) {
+        for pattern in added where known.insert(pattern).inserted {
             patterns.append(pattern)
             if pattern.string.utf8.last == UInt8(ascii: "*") {
                 prefixes.append(Array(pattern.string.utf8.dropLast()))
@@ -31,7 +32,7 @@ package struct KeyPatterns: Equatable, Sendable {
 
     /// Returns whether a pattern is a key, or a prefix with one asterisk at its end. Others are probably mistakes.
     package static func isLikely(_ pattern: Text) -> Bool {
-        !pattern.string.isEmpty && !pattern.string.dropLast().contains("*")
+        !pattern.string.isEmpty && !pattern.string.utf8.dropLast().contains(UInt8(ascii: "*"))
     }
 
     /// Whether there are no patterns.
