@@ -111,9 +111,9 @@ final class Admission {
         // Before objects are made of the message, which would take longer than all of this.
         if sd_bus_message_get_expect_reply(message) == 0, !considersUnanswered(peer) { return false }
         guard let admit else { return true }
-        guard admit(IncomingCall(Message(retaining: message), peer, connection)) else { return false }
+        // Looking at a call takes time as well, also at one that is refused.
         connection.dispatcher.beginTiming(peer)
-        return true
+        return admit(IncomingCall(Message(retaining: message), peer, connection))
     }
 }
 
