@@ -86,8 +86,10 @@ final class Clients {
         daemon.users.close(user)
     }
 
-    func forgetPaths() {
-        for presence in present.values { presence.client.forgetPaths() }
+    /// Has clients look up their stores again.
+    /// - Parameter uid: the user whose clients do; `nil` for all users'.
+    func forgetPaths(of uid: UInt32? = nil) {
+        for presence in present.values where uid == nil || presence.client.uid == uid { presence.client.forgetPaths() }
     }
 
     /// Refuses a subscription beyond the bounds of a connection or a user.

@@ -173,7 +173,7 @@ final class User {
             let path = try registered.makePath(of: manifest)
             try await account.files.waiting { try PrivateFile.replace(path, with: bytes) }
             registered.note(manifest)
-            daemon.clients.forgetPaths()
+            daemon.clients.forgetPaths(of: uid)
             renewLocalKeys()
         }
     }
