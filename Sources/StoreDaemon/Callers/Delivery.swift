@@ -182,7 +182,7 @@ final class Delivery {
     /// Does the waiting work for which there is room.
     func proceed() {
         if waiting.isEmpty { return }
-        while let next = waiting.first, fits(next.bytes, next.takesLong) {
+        while let next = waiting.first, fits(next.bytes, next.takesLong), share.hasTurn() {
             waiting.removeFirst()
             leave(next)
             next.work()

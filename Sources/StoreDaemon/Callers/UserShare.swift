@@ -122,6 +122,25 @@ final class UserShare {
 
     // MARK: Asking
 
+    /// How long the user's waiting work may go on in one piece, and when it may again, in microseconds.
+    private static let turn: (length: UInt64, period: UInt64) = (5_000, 10_000)
+    private var turnBegan: UInt64 = 0
+    private var nextTurn: EventSource?
+
+    /// Whether the user's waiting work may go on now. If not, others are served first, and it goes on by itself then.
+    func hasTurn() -> Bool {
+        let now = EventLoop.now
+        if now >= turnBegan + Self.turn.period { turnBegan = now }
+        if now < turnBegan + Self.turn.length { return true }
+        if nextTurn == nil {
+            nextTurn = EventLoop.shared.after(.microseconds(Int64(Self.turn.length))) { [weak self] in
+                self?.nextTurn = nil
+                self?.wake()
+            }
+        }
+        return false
+    }
+
     /// Continues the waiting work of the user's clients, as far as there is room now.
     func wake() {
         for delivery in Array(waiting.values) { delivery.proceed() }
