@@ -20,6 +20,8 @@ final class Maintenance: Sendable {
 
     private struct State {
         var pagesAtCheckpoint = 0
+        /// Whether the log is so long that nothing is written until a checkpoint has moved all of it.
+        var isBehind = false
         var waiting: [CheckedContinuation<Result<Void, EngineError>, Never>] = []
     }
 
@@ -29,6 +31,10 @@ final class Maintenance: Sendable {
     /// The pages in the log, 16 MiB, after which writes have to wait for a checkpoint. SQLite begins the log anew only
     /// when all of it is in the database, and writes that never pause always add to it meanwhile.
     private static let longestLog = (16 << 20) / pageSize
+    /// The pages in the log, 64 MiB, after which writes are refused.
+    private static let mostPages = (64 << 20) / pageSize
+    /// The longest that a checkpoint takes on a disk whose syncs writes may wait for.
+    private static let quickCheckpoint = Duration.milliseconds(200)
 
     init(databasePath: String, disk: Disk) {
         path = databasePath
@@ -44,6 +50,7 @@ final class Maintenance: Sendable {
         let isDue = state.withLock { state in
             // SQLite has begun the log anew.
             if pages < state.pagesAtCheckpoint { state.pagesAtCheckpoint = 0 }
+            if pages > Self.mostPages { state.isBehind = true }
             guard pages - state.pagesAtCheckpoint >= Self.pagesBetweenCheckpoints else { return false }
             state.pagesAtCheckpoint = pages
             return true
@@ -56,9 +63,20 @@ final class Maintenance: Sendable {
         // A database that was set aside meanwhile must not be created again here.
         guard access(path, F_OK) == 0 else { return }
         guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
-        // Little is left for the second checkpoint to do.
-        if connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) > Self.longestLog {
-            _ = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
+        let start = ContinuousClock.now
+        var left = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+        // Little is left for the second checkpoint to do. But writes wait while it syncs, and with them the thread that
+        // answers everybody, so it must not be a slow disk.
+        if left.pages > Self.longestLog, ContinuousClock.now - start < Self.quickCheckpoint {
+            left = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
+        }
+        if left.isDone { state.withLock { $0.isBehind = false } }
+    }
+
+    /// Throws if so much is in the log that writes have to wait until the disk has caught up.
+    func checkLog() throws(EngineError) {
+        if state.withLock({ $0.isBehind }) {
+            throw .storage("the disk is too slow for what is written; try again later")
         }
     }
 

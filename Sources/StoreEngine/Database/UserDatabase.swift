@@ -225,6 +225,7 @@ package final class UserDatabase {
     }
 
     private func write(_ batch: WriteBatch) throws(EngineError) {
+        try maintenance.checkLog()
         let writer = try openWriter
         if batch.isOnlyChanges {
             try connection.write(directly: batch.writeChanges)
