@@ -183,6 +183,25 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(arguments: ["stores.sqlite", "account.plist", "manifests.d"])
+    func `an archive with links, through which one user would read another's data, is refused`(name: String)
+        async throws
+    {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let place = terminal.file("archive/u7")
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(place)/\(name)", withDestinationPath: "../u\(getuid())/\(name)")
+            let archive = terminal.file("data.tar")
+            let tar = try Process.run(
+                URL(filePath: "/usr/bin/tar"), arguments: ["-C", terminal.file("archive"), "-cf", archive, "."])
+            tar.waitUntilExit()
+            expect(try await terminal.ctl("admin", "restore", "--replace", archive), 2, name, "is a link or no file")
+            #expect(Self.others(terminal).isEmpty)
+        }
+    }
+
     @Test func `a backup or an archive that can't be is refused, and leaves nothing`() async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))

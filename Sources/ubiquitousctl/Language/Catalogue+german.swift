@@ -458,6 +458,7 @@ extension Catalogue {
         "there is no time {1}": "es gibt keine Uhrzeit {1}",
         "there wasn't enough memory": "der Arbeitsspeicher reichte nicht aus",
         "{1} can't be looked at: {2}.": "{1} lässt sich nicht prüfen: {2}.",
+        "{1} can't be made private: {2}.": "{1} lässt sich nicht vor anderen schützen: {2}.",
         "{1} can't be made: {2}.": "{1} lässt sich nicht anlegen: {2}.",
         "{1} can't be put in place: {2}.": "{1} lässt sich nicht an seinen Platz bringen: {2}.",
         "{1} can't be read: {2}.": "{1} lässt sich nicht lesen: {2}.",
@@ -473,6 +474,7 @@ extension Catalogue {
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
         "{1} holds a value of type {2}, and not a dictionary.":
             "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
+        "{1} holds {2}, which is a link or no file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",

@@ -143,7 +143,27 @@ struct RestoreDataCommand: ServiceCommand {
                     .usage, "\(Output.quoted(file)) can't be unpacked\(reason).",
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
+            try owner.perform { try checkContents(of: place) }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
+        }
+    }
+
+    /// Refuses an archive that holds anything but directories and files of its own, and makes all of them private. The
+    /// service would follow a link into another user's data.
+    private func checkContents(of directory: String) throws {
+        for name in try DirectoryListing.list(directory) {
+            let path = "\(directory)/\(name)"
+            var status = stat()
+            let kind = lstat(path, &status) == 0 ? status.st_mode & S_IFMT : 0
+            guard kind == S_IFDIR || kind == S_IFREG && status.st_nlink == 1 else {
+                throw Failure(
+                    .usage, "\(Output.quoted(file)) holds \(Output.quoted(name)), which is a link or no file.",
+                    advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
+            }
+            guard chmod(path, kind == S_IFDIR ? 0o700 : 0o600) == 0 else {
+                throw Failure(.refused, "\(path) can't be made private: \(String(cString: strerror(errno))).")
+            }
+            if kind == S_IFDIR { try checkContents(of: path) }
         }
     }
 
