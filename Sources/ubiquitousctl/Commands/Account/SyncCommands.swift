@@ -74,11 +74,17 @@ struct ResolveCommand: ServiceCommand {
         var (isAsked, isResolved) = (false, false)
         try await options.make("Resolving") { object, account in
             guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
-            if let plan = try plan(try await object.synced()) {
-                isAsked = true
-                return plan
+            do {
+                if let plan = try plan(try await object.synced()) {
+                    isAsked = true
+                    return plan
+                }
+                isResolved = try await resolvesUnnoticedDamage(of: object)
+            } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
+                // The folder of the account may be gone from a server that is there.
+                isResolved = try await resolvesUnnoticedDamage(of: object)
+                if !isResolved { throw error }
             }
-            isResolved = try await resolvesUnnoticedDamage(of: object)
             return isResolved ? "write the account's marker anew" : nil
         } _: {
             if !isResolved { try await $0.resolve(side, timeout: Patience.remote) }
