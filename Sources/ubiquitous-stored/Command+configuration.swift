@@ -26,7 +26,10 @@ extension Command {
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
         if effectiveMode == .system {
             let mounts = Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20)
-            configuration.folderRootProblems = MountTable(mounts ?? "").problems(ofFolderRoots: settings.folderRoots)
+            let links = settings.folderRoots.map { ($0, FolderRootCheck.link($0)) }
+            configuration.folderRootProblems =
+                links.compactMap(\.1)
+                + MountTable(mounts ?? "").problems(ofFolderRoots: links.filter { $0.1 == nil }.map(\.0))
         }
         if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }
         return configuration

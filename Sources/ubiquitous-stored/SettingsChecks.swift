@@ -30,8 +30,18 @@ struct DefaultAuthority {
 
 /// Checks whether a folder root can have accounts.
 enum FolderRootCheck {
+    /// Returns the reason in a sentence if a symbolic link is on the way to a folder; `nil` if there is none.
+    static func link(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        let place = String(cString: real)
+        if place == path || place + "/" == path { return nil }
+        return "FolderRoot=\(path) leads through a symbolic link, and these are not followed. Name \(place) instead."
+    }
+
     /// Returns what prevents that, in a sentence; `nil` if nothing does.
     static func problem(_ path: String) -> String? {
+        if let link = link(path) { return link }
         var status = stat()
         guard stat(path, &status) == 0 else {
             return "FolderRoot=\(path) can't be used: \(String(cString: strerror(errno)))."

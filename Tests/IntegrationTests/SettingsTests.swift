@@ -259,6 +259,11 @@ struct SettingsTests {
         for words in ["line 2", "FolderRoot=/nonexistent can't be used", "ShortestPoll= is longer"] {
             #expect(both.error.contains(words))
         }
+        let (folder, link) = (try directory.makeDirectory("folder", mode: 0o777), directory.path + "/link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
+        try Data("[Sync]\nFolderRoot=\(link)\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
+        let linked = try await run([Device.program(), "--check-configuration", "--configuration", path])
+        #expect(linked.error.contains("symbolic link") && linked.error.contains("Name \(folder) instead"), "\(linked)")
         try FileManager.default.removeItem(atPath: drop)
         try Data("[Service]\nIdleExit=5min\n".utf8).write(to: URL(filePath: path))
         #expect(try await run([Device.program(), "--check-configuration", "--configuration", path]).exit == .code(0))

@@ -18,7 +18,8 @@ extension RemoteError {
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
         case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
-            self.init(.denied, "\(path) is in the way: \(error.description).")
+            let hint = error.number == ENOTDIR ? " Symbolic links are not followed." : ""
+            self.init(.denied, "\(path) is in the way: \(error.description).\(hint)")
         case ENOSPC, EDQUOT, EFBIG:
             self.init(.full, "There is no space left for \(path): \(error.description).")
         default:
