@@ -193,7 +193,8 @@ import Testing
         let before = a.stores
         try await a.sync()
         #expect(a.stores == before)
-        #expect(a.problems == ["The file h/\(thief.origin) is not under the account's key and is passed over."])
+        let sentence = "The file h/\(thief.origin) is not under the account's key and is passed over."
+        #expect(a.problems.count == 1 && a.problems.first?.hasPrefix(sentence) == true)
         let b = try device("B", on: storage, .phrase(RecoveryPhrase(of: held.key)))
         try await b.signIn(creating: false)
         _ = try await b.pull()

@@ -209,7 +209,9 @@ final class HeadFolder<Storage: BlobStorage> {
             case .otherKey:
                 // The account may have moved to another key.
                 account.doubt()
-                problems.append("The file h/\(name.prefix(16)) is not under the account's key and is passed over.")
+                problems.append(
+                    "The file h/\(name.prefix(16)) is not under the account's key and is passed over. If the key was "
+                        + "replaced, the device that did so removes the file a quarter of an hour later.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
             case .foreign: noteUnreadable("The file h/\(name) is no head, or has not arrived whole.")
