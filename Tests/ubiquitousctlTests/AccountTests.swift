@@ -84,6 +84,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "rename", "kitchen"), 0)
             #expect(try await terminal.ctl("account", "devices", "--json").output.contains(#""name":"kitchen""#))
             expect(try await terminal.ctl("account", "forget", "kitchen"), 3)
+            expect(try await terminal.ctl("account", "forget", "kitchen", "--check"), 3, "can't forget itself")
             expect(try await terminal.ctl("account", "rename", " "), 2, "not spaces alone")
             expect(try await terminal.ctl("account", "renew"), 3, "has no password")
             expect(try await terminal.ctl("account", "rename", "two\nlines"), 2, "only characters that can be shown")

@@ -94,9 +94,13 @@ struct ForgetCommand: ServiceCommand {
                 advice: "\"ubiquitousctl account encrypt\" encrypts it.")
         }
         var identifier = ""
-        try await options.make("Forgetting") { account, _ in
+        try await options.make("Forgetting") { account, description in
             let device = try await account.device(device)
             identifier = device.identifier
+            // Before the account gets a new key for nothing.
+            if identifier == description.deviceIdentifier {
+                throw Failure(.refused, "A device can't forget itself. Sign out instead.")
+            }
             return "forget \"\(device.name)\"" + (replaceKey ? ", and replace the account's key" : "")
         } _: { account in
             // First the step that may fail, so that the command can be repeated.
