@@ -189,7 +189,8 @@ struct DefaultsCall {
         let (domain, key) = (try domain, try key())
         let (list, sources) = try await search()
         let lines = list.all(key).map { found in
-            (layer: found.layer.words, value: found.value, file: found.layer.managedDomain.flatMap { sources[$0]?[key] })
+            let file = found.layer.managedDomain.flatMap { sources[$0]?[key] }
+            return (layer: found.layer.words, value: found.value, file: file)
         }
         if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
         try remarkOnRoaming([key])
