@@ -225,26 +225,27 @@ final class DefaultsLink {
 
     /// Sends the pending writes of a layer.
     func send(_ layer: SearchList.Layer) async {
-        guard isUp, let connection, let process, let place = place(layer), opened.contains(place.domain),
-            let call = process.nextCall(layer)
-        else { return fillOutboxesLater() }
         let attempt = attempt
-        do {
-            let generation = try await (call.isIndivisible ? Patience() : .none).call {
-                try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
+        while isUp, let connection, let process, let place = place(layer), opened.contains(place.domain),
+            let call = process.nextCall(layer)
+        {
+            do {
+                let generation = try await (call.isIndivisible ? Patience() : .none).call {
+                    try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
+                }
+                guard attempt == self.attempt else { return }
+                process.acknowledged(layer, generation)
+                // Only a snapshot tells which late writes won. The next call follows it.
+                if call.since != nil { return fetch(layer) }
+            } catch let error as UbiquitousStoreError where error.isRefusal {
+                guard attempt == self.attempt else { return }
+                process.refused(layer, error)
+            } catch {
+                if attempt == self.attempt { lose() }
+                break
             }
-            guard attempt == self.attempt else { return }
-            process.acknowledged(layer, generation)
-            // Only a snapshot tells which late writes won. The next call follows it.
-            if call.since != nil { return fetch(layer) }
-        } catch let error as UbiquitousStoreError where error.isRefusal {
-            guard attempt == self.attempt else { return }
-            process.refused(layer, error)
-        } catch {
-            if attempt == self.attempt { lose() }
-            return fillOutboxesLater()
         }
-        await send(layer)
+        fillOutboxesLater()
     }
 
     /// Puts what is not acknowledged after a second into outboxes, where the next process finds it.

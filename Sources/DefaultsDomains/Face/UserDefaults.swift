@@ -215,7 +215,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
     /// Makes changes in the object's own domain.
     ///
-    /// - Parameter isWhole: whether to make all changes or none.
+    /// - Parameter isWhole: whether to make all changes or none. Keys that roam are in the app's store, so these and the
+    ///   others succeed or fail apart.
     func write(_ changes: Changes, isWhole: Bool = false, done: (@Sendable ((any Error)?) -> Void)? = nil) throws {
         for (key, value) in changes {
             do {

@@ -11,7 +11,7 @@ internal import Synchronization
 /// waits for no other connection, and none waits for it. If writes never pause, that alone would let the log grow
 /// without end: see ``longestLog``. Syncing needs no connection: the log holds every commit since the last checkpoint,
 /// and SQLite syncs it before a checkpoint and the database after one. So syncing the log makes all commits durable.
-/// See docs/decisions.
+/// See docs/decisions/0006.
 final class Maintenance: Sendable {
     private let path: String
     private let thread = WorkThread(.disk)

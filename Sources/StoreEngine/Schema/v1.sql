@@ -1,7 +1,7 @@
 -- One database per user. Everything below is this device's own; nothing outside reads it.
 -- Integers that are unsigned in the program (origins, generations) are stored by their 64 bits.
 
--- Facts about this database: see DatabaseProperty.
+-- Facts about this database: see DatabaseProperties.
 CREATE TABLE property (
     name  TEXT PRIMARY KEY,
     value ANY
