@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import PropertyList
 import Replication
 import StoreEngine
+import Synchronization
 import Testing
 
 /// The size of the write-ahead log.
@@ -24,5 +26,62 @@ import Testing
             longest = max(longest, try #require(log[.size] as? Int))
         }
         #expect(longest > 4 << 20 && longest < 5 << 20, "\(longest)")
+    }
+
+    @Test func `a disk that falls behind has writes refused until it has caught up`() throws {
+        let device = try TemporaryDatabase()
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        var written = 0
+        while written < 2000, (try? device.download()) != nil { written += 1 }
+        #expect(written > 600 && written < 800, "64 MiB in pieces of 100 kB: \(written)")
+        // A checkpoint that began before the last write does not end it. A refused write begins another one.
+        #expect(throws: EngineError.self) { try device.download() }
+        #expect(device.work.count == 1)
+        device.work.run()
+        try device.download()
+        try device.database.store("app").stage(setting: [(key("k"), .integer(1))], removing: [])
+        try device.database.commit()
+    }
+}
+
+/// Work that waits until a test has it run, as on a disk that takes long.
+private final class SlowWork: Sendable {
+    private let pieces = Mutex<[@Sendable () -> Void]>([])
+
+    var count: Int { pieces.withLock(\.count) }
+
+    func add(_ piece: @escaping @Sendable () -> Void) { pieces.withLock { $0.append(piece) } }
+
+    func run() {
+        let all = pieces.withLock { pieces in
+            defer { pieces = [] }
+            return pieces
+        }
+        for piece in all { piece() }
+    }
+}
+
+private final class TemporaryDatabase {
+    let work = SlowWork()
+    let database: UserDatabase
+    private var downloads: UInt8 = 0
+    private let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        var environment = Clock().environment
+        environment.disk = Disk(run: { [work] in work.add($0) }, synchronize: Disk.system.synchronize)
+        database = try UserDatabase(in: directory, runtimeDirectory: nil, environment: environment)
+    }
+
+    /// Stores a cursor of 100 kB, which takes 51 pages.
+    func download() throws {
+        downloads &+= 1
+        try database.completeDownload(cursor: [UInt8](repeating: downloads, count: 100_000))
+    }
+
+    deinit {
+        database.close()
+        try? FileManager.default.removeItem(atPath: directory)
     }
 }

@@ -58,12 +58,12 @@ struct BriefConnection: ~Copyable {
 
     /// Moves as much of the write-ahead log into the database as possible.
     /// - Parameter mode: the mode of `sqlite3_wal_checkpoint_v2`.
-    /// - Returns: the number of pages in the log, -1 if it is unknown, and whether all of them are in the database.
-    func checkpoint(_ mode: Int32) -> (pages: Int, isDone: Bool) {
+    /// - Returns: the number of pages in the log, and how many of them are in the database; -1 if it is unknown.
+    func checkpoint(_ mode: Int32) -> (pages: Int, moved: Int) {
         // A connection detects the log only when it first reads.
-        guard sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return (-1, false) }
+        guard sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return (-1, -1) }
         var (pages, moved): (Int32, Int32) = (-1, -1)
         sqlite3_wal_checkpoint_v2(handle, nil, mode, &pages, &moved)
-        return (Int(pages), pages >= 0 && pages == moved)
+        return (Int(pages), Int(moved))
     }
 }

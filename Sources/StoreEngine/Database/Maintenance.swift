@@ -19,10 +19,20 @@ final class Maintenance: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var pagesAtCheckpoint = 0
+        /// The pages of the log after the last commit, and after the one that caused the last checkpoint.
+        var (pages, pagesAtCheckpoint) = (0, 0)
+        /// Whether a checkpoint is to begin.
+        var isScheduled = false
         /// Whether the log is so long that nothing is written until a checkpoint has moved all of it.
         var isBehind = false
         var waiting: [CheckedContinuation<Result<Void, EngineError>, Never>] = []
+
+        /// Notes that a checkpoint is to begin.
+        /// - Returns: whether none was.
+        mutating func schedule() -> Bool {
+            defer { isScheduled = true }
+            return !isScheduled
+        }
     }
 
     private static let pageSize = 2048
@@ -49,35 +59,39 @@ final class Maintenance: Sendable {
     func noteLog(pages: Int) {
         let isDue = state.withLock { state in
             // SQLite has begun the log anew.
-            if pages < state.pagesAtCheckpoint { state.pagesAtCheckpoint = 0 }
+            if pages < state.pages { state.pagesAtCheckpoint = 0 }
+            state.pages = pages
             if pages > Self.mostPages { state.isBehind = true }
-            guard pages - state.pagesAtCheckpoint >= Self.pagesBetweenCheckpoints else { return false }
+            guard state.isBehind || pages - state.pagesAtCheckpoint >= Self.pagesBetweenCheckpoints else {
+                return false
+            }
             state.pagesAtCheckpoint = pages
-            return true
+            return state.schedule()
         }
         if isDue { run { self.checkpoint() } }
     }
 
+    /// Throws if so much is in the log that writes have to wait until the disk has caught up.
+    func checkLog() throws(EngineError) {
+        let (isBehind, isDue) = state.withLock { ($0.isBehind, $0.isBehind && $0.schedule()) }
+        if isDue { run { self.checkpoint() } }
+        if isBehind { throw .storage("the disk is too slow for what is written; try again later") }
+    }
+
     private func checkpoint() {
+        state.withLock { $0.isScheduled = false }
         // A checkpoint that fails is repeated with the next one. Until then the log only gets longer.
         // A database that was set aside meanwhile must not be created again here.
         guard access(path, F_OK) == 0 else { return }
         guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
         let start = ContinuousClock.now
-        var left = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+        var log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
         // Little is left for the second checkpoint to do. But writes wait while it syncs, and with them the thread that
         // answers everybody, so it must not be a slow disk.
-        if left.pages > Self.longestLog, ContinuousClock.now - start < Self.quickCheckpoint {
-            left = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
+        if log.pages > Self.longestLog, ContinuousClock.now - start < Self.quickCheckpoint {
+            log = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
         }
-        if left.isDone { state.withLock { $0.isBehind = false } }
-    }
-
-    /// Throws if so much is in the log that writes have to wait until the disk has caught up.
-    func checkLog() throws(EngineError) {
-        if state.withLock({ $0.isBehind }) {
-            throw .storage("the disk is too slow for what is written; try again later")
-        }
+        state.withLock { if log.moved >= $0.pages { $0.isBehind = false } }
     }
 
     /// Returns when everything that was committed before the call is on the disk.
