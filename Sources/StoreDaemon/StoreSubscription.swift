@@ -87,9 +87,11 @@ final class StoreSubscription {
 
     private var lastReason: StoreNotice.Reason?
 
-    private func send() {
+    /// - Parameter isNext: whether this was held up, and is the next to be sent.
+    private func send(isNext: Bool = false) {
         timer = nil
-        guard client.delivery.hasRoom(for: size) else { return holdUp() }
+        let hasRoom = isNext ? client.delivery.fits(size) : client.delivery.hasRoom(for: size)
+        guard hasRoom else { return holdUp(isNext: isNext) }
         for change in waiting { send(change) }
         waiting = []
         lastSent = EventLoop.now
@@ -101,14 +103,14 @@ final class StoreSubscription {
     }
 
     /// Merges changes until the client has read what was sent to it.
-    private func holdUp() {
+    private func holdUp(isNext: Bool) {
         let changes = waiting
         waiting = []
         for change in changes { waiting.merge(change) }
         isHeldUp = true
-        client.delivery.wait(toTell: size) { [weak self] in
+        client.delivery.wait(toTell: size, isNext: isNext) { [weak self] in
             self?.isHeldUp = false
-            self?.send()
+            self?.send(isNext: true)
         }
     }
 

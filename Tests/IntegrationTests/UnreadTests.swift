@@ -165,6 +165,31 @@ struct UnreadTests {
         }
     }
 
+    @Test func `a subscriber to two stores that reads late is told of both`() async throws {
+        let other = "org.example.Other"
+        try await withMachine { options in
+            options.manifests = [ManifestText(notes), ManifestText(other)]
+        } _: { machine in
+            let stores = try [machine.store(), machine.store(other)]
+            try await stores[0].set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
+            try await stores[1].set("key", .integer(0))
+            let deaf = try RawClient(machine.bus, as: Users.client)
+            var answers = 0
+            for store in stores { deaf.store(store.path, "Subscribe", 1) }
+            try await eventually("it is subscribed") {
+                answers += deaf.turn(waiting: 10)?.count { $0.type == 2 && !$0.sender.hasPrefix("org") } ?? 0
+                return answers >= 2
+            }
+            deaf.askForMuch(stores[0].path)
+            for store in stores { try await store.set("key", .integer(1)) }
+            var signals = 0
+            try await eventually("both changes are told") {
+                signals += deaf.turn(waiting: 10)?.count { $0.type == 4 && !$0.sender.hasPrefix("org") } ?? 0
+                return signals >= 2
+            }
+        }
+    }
+
     @Test func `states of the account are merged for a subscriber that does not read`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

@@ -108,8 +108,9 @@ final class Delivery {
     }
 
     /// Sends a signal once there is room. Each subscription sends only one, so no other bound is needed.
-    func wait(toTell bytes: Int, _ work: @escaping () -> Void) {
-        wait(Waiting(bytes: bytes, held: nil, work: work))
+    /// - Parameter isNext: whether it has waited already, so that what waits came after it.
+    func wait(toTell bytes: Int, isNext: Bool = false, _ work: @escaping () -> Void) {
+        wait(Waiting(bytes: bytes, held: nil, work: work), isNext: isNext)
     }
 
     private func wait(_ work: Waiting, isNext: Bool = false) {

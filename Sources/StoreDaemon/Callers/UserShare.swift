@@ -143,7 +143,8 @@ final class UserShare {
 
     /// Continues the waiting work of the user's clients, as far as there is room now.
     func wake() {
-        for delivery in Array(waiting.values) { delivery.proceed() }
+        // The order is random, so that each client gets its turn.
+        for delivery in waiting.values.shuffled() { delivery.proceed() }
         askLater()
     }
 

@@ -54,7 +54,7 @@ private final class AccountSubscription {
         isHeldUp = true
         delivery.wait(toTell: Self.size) { [weak self] in
             self?.isHeldUp = false
-            self?.tell()
+            self?.signal()
         }
     }
 }
