@@ -25,9 +25,6 @@ extension Message {
         return String(cString: value)
     }
 
-    /// The longest name of an entry of a dictionary, in bytes.
-    private static let longestName = 1024
-
     /// Checks the result of reading a string.
     @inline(__always)
     @discardableResult
@@ -133,10 +130,12 @@ extension Message {
     ///   - contents: the signature of an entry, without braces.
     ///   - body: must read the entry's whole value, or ``skip()`` it.
     /// - Throws: ``BusError``, or what `body` throws. Reading can't continue then without ``rewind(whole:)``.
-    public func readDictionary(_ contents: StaticString = "sv", _ body: (String) throws -> Void) throws {
+    public func readDictionary(
+        _ contents: StaticString = "sv", nameLimit: Int = .max, _ body: (String) throws -> Void
+    ) throws {
         guard try enterContainer("a", contents: nil) else { throw missing("a dictionary") }
         while try enterContainer("e", contents) {
-            try body(try readString(atMost: Self.longestName))
+            try body(try readString(atMost: nameLimit))
             try exitContainer()
         }
         try exitContainer()

@@ -37,7 +37,7 @@ extension Message {
     /// - Parameter known: the options' names with their D-Bus types: `b`, `t`, `s` or `ay`.
     func readOptions(_ known: [String: String] = [:]) throws -> [String: Option] {
         var options: [String: Option] = [:]
-        try readDictionary { name in
+        try readDictionary(nameLimit: TextBound.name) { name in
             guard let type = known[name] else { throw BusError.invalidArguments("The option \"\(name)\" is unknown.") }
             guard options[name] == nil else {
                 throw BusError.invalidArguments("The option \"\(name)\" comes twice.")
