@@ -46,7 +46,8 @@ final class BlobAccount<Storage: BlobStorage> {
         var found: FoundMarkers
         do throws(RemoteError) { found = try await markers.read(protection) } catch {
             // This device doesn't have the account yet, so a missing directory means the same as an empty one.
-            throw error.isFolderMissing && !createsAccount ? RemoteError(.noAccount, error.message) : error
+            let isNone = error.isFolderMissing && !createsAccount
+            throw isNone ? RemoteError(.noAccount, error.message, isFolderMissing: true) : error
         }
         let isByPhrase = try await unlock(found)
         if found.isEmpty {

@@ -97,14 +97,15 @@ extension UserAccount {
         if sync.lastError?.code == .damaged { return true }
         do {
             // With the account's key, reading mends its marker, and this would not be noticed.
-            try await reach(file.url, file.credentials, .none) {
+            try await reach(file.url, file.credentials, file.isEncrypted == true ? .locked : .none) {
                 try await $0.open(creatingAccount: false)
             } then: { backend, _, _ in
                 Self.close(backend)
             }
             return false
         } catch let error as RemoteError where error.code != .unavailable {
-            return error.code == .damaged || error.code == .noAccount
+            // A folder that is only away, as without its drive, is not made again.
+            return error.code == .damaged || error.isFolderMissing
         }
     }
 
