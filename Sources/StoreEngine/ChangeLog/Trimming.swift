@@ -54,7 +54,7 @@ extension UserDatabase {
         var trimming = Trimming(
             isShared: replica.account > 0, published: replica.published, horizon: horizon, now: environment.time(),
             doubt: clockDoubt)
-        if replica.isTooLargeToPublish { trimming.mostEmptyKeys = replica.roomForTombstones }
+        if replica.isTooLargeToPublish { trimming.mostTombstones = replica.roomForTombstones }
         try write { db in
             try db.saveProgress(of: replica)
             try ChangeReader.forEachOutline(of: replica.id, db) { trimming.add($0) }
@@ -82,7 +82,10 @@ extension Replica {
     }
 
     /// Whether no device would read the state.
-    fileprivate var isTooLargeToPublish: Bool { account > 0 && records.count > StoreBounds.entries }
+    var isTooLargeToPublish: Bool {
+        account > 0 && records.count > StoreBounds.entries
+            && records.values.count { !$0.isDropped } > StoreBounds.entries
+    }
 
     /// The number of tombstones to keep in a state that is too large: so many that it takes a while to be again.
     fileprivate var roomForTombstones: Int {
@@ -128,8 +131,8 @@ struct Trimming {
     /// The changes that are kept but aren't a key's last, and the bytes of their values.
     private(set) var history = (rows: 0, bytes: 0)
     var knownFrom: UInt64 = 0
-    /// The number of keys without a value that are kept, the latest ones, whatever speaks for the others.
-    var mostEmptyKeys = Int.max
+    /// The number of tombstones that are kept, the latest ones, whatever speaks for the others.
+    var mostTombstones = Int.max
 
     private let isShared: Bool
     private let published: UInt64
@@ -140,7 +143,7 @@ struct Trimming {
     private(set) var past: [Key: Past] = [:]
     /// The earliest time at which something that is kept was replaced or became a tombstone.
     private(set) var oldestLoss = UInt64.max
-    private var emptyKeys = 0
+    private var (emptyKeys, tombstones) = (0, 0)
     private var bytes: Int
     /// Whether the previous change was not kept.
     private var isRun = false
@@ -191,8 +194,9 @@ struct Trimming {
         var last = Past(replaced: change.time)
         if change.length == nil {
             emptyKeys += 1
+            if change.cause != .dropped { tombstones += 1 }
             last.isGone =
-                emptyKeys > mostEmptyKeys
+                tombstones > mostTombstones
                 || mayGo(change) && (ageStart(of: change) < horizon || emptyKeys > Retention.tombstones)
         }
         if last.isGone {

@@ -135,6 +135,8 @@ package final class UserDatabase {
         if let store = loadedStore(identifier) { return store }
         let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
         stores.add(store)
+        // It may have been written before there was this bound.
+        if store.shared.isTooLargeToPublish { trim(store) }
         return store
     }
 
@@ -265,7 +267,10 @@ package final class UserDatabase {
     func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.read(body) }
 
     /// Runs `body` in a transaction.
-    func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T { try connection.write(body) }
+    func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
+        try maintenance.checkLog()
+        return try connection.write(body)
+    }
 
     /// Adds a store's generation to the next transaction.
     func enqueueGeneration(of store: Store) {
