@@ -146,6 +146,7 @@ package struct SyncCycle: Sendable {
     private var stores: ArraySlice<String> = []
     private var joined: Set<String> = []
     private var isWaiting = false
+    private var wasCut = false
     private var tooLarge: Set<String> = []
 
     /// Makes the cycles of an account without a remote.
@@ -164,11 +165,13 @@ package struct SyncCycle: Sendable {
     /// - Returns: whether the cycle is to upload pending changes.
     package mutating func begin(_ now: UInt64) -> Bool {
         uploads = schedule?.begin(now) ?? false
+        // A cycle that was interrupted or cut has not used it.
+        (acceptsGaps, wantsGaps) = (wantsGaps || acceptsGaps && (isInterrupted || wasCut), false)
+        wasCut = false
         (isRunning, isInterrupted, problem, hasUnread) = (true, false, nil, false)
         (isPullComplete, isAwaitingParts) = (false, true)
         (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
         (stores, joined, tooLarge) = ([], [], [])
-        (acceptsGaps, wantsGaps) = (wantsGaps, false)
         action = .pull
         return uploads
     }
@@ -195,7 +198,7 @@ package struct SyncCycle: Sendable {
 
     /// Ends a cycle early, without an error.
     package mutating func cut(_ now: UInt64) {
-        (isRunning, action) = (false, .rest)
+        (isRunning, action, wasCut) = (false, .rest, true)
         schedule?.cut(now)
     }
 
