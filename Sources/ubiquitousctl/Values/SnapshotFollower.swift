@@ -71,7 +71,7 @@ final class SnapshotFollower<Cause> {
         if isReading { return }
         isReading = true
         defer { isReading = false }
-        while isStale, connection.owner != nil {
+        while isStale || subscribedService != services, connection.owner != nil {
             do { try await readOn() } catch {
                 isStale = true
                 try? await Task.sleep(for: .seconds(1))
