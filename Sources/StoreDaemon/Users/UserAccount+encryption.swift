@@ -54,6 +54,7 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         let (protection, problem) = keys.protection(of: file)
         if let problem { throw problem }
+        guard protection.isWanted else { throw RemoteError.keyGone }
         let restores = successors || protection.held?.awaited != nil
         try await reach(file.url, file.credentials, protection) { backend in
             try await LoggingBackend.keyHolding(backend).rejectOtherKeys(andSuccessors: successors)
