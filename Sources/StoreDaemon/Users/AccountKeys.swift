@@ -173,7 +173,7 @@ struct AccountKeys {
     /// Whether the account is moving to a key. If its file can't be read, the keys that are there tell.
     var isAccountMoving: Bool {
         do { return try AccountFile.read(in: directory).map(isMoving) ?? false } catch {
-            return stored.contains { $0.stage == .moving }
+            return stored.contains { $0.stage == .moving && !$0.former.isEmpty }
         }
     }
 
