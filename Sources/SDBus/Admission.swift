@@ -77,8 +77,12 @@ public struct IncomingCall {
     /// It handles methods of registered interfaces, and reading properties. Other calls, which libsystemd would have
     /// answered itself, are refused with LimitsExceeded, because libsystemd can't be asked a second time.
     public func dispatch() {
+        let outer = connection.dispatcher.timed
         connection.dispatcher.beginTiming(peer)
-        defer { connection.dispatcher.endTiming() }
+        defer {
+            connection.dispatcher.endTiming()
+            connection.dispatcher.timed = outer
+        }
         if connection.objects.dispatch(message, from: peer, on: connection) { return }
         refuse(.limitsExceeded("The user's other calls left no room or time for this, and it can't wait; call again."))
     }

@@ -23,7 +23,7 @@ final class Dispatcher {
     /// The registration that remembers the object of the message being dispatched.
     var lookup: Registration?
     /// The sender of the call being dispatched, once it is admitted, and the time since.
-    private var timed: (peer: Peer, time: WorkTime)?
+    var timed: (peer: Peer, time: WorkTime)?
     /// Called after an admitted call was dispatched.
     var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
 
