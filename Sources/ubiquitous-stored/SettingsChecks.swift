@@ -35,7 +35,7 @@ enum FolderRootCheck {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
         let place = String(cString: real)
-        if place == path || place + "/" == path { return nil }
+        if path.split(separator: "/").filter({ $0 != "." }) == place.split(separator: "/") { return nil }
         return "FolderRoot=\(path) leads through a symbolic link, and these are not followed. Name \(place) instead."
     }
 
