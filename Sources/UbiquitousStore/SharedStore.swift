@@ -25,6 +25,7 @@ final class SharedStore: Sendable {
     private let firstSnapshot = Gate()
     let link: StoreLink
     private let queue = DispatchQueue(label: "org.example.UbiquitousStore.observers")
+    private let observers = Observers<Announcement>()
     private let watchers = Mutex<[@Sendable ([Text]?) -> Void]>([])
     private let isWatched = Atomic<Bool>(false)
 
@@ -212,18 +213,10 @@ final class SharedStore: Sendable {
 
     /// Calls `action` with changes that this process didn't make, and with refused writes, on a serial queue of this
     /// store, until ``stopObserving(_:)``.
-    func observe(_ action: @escaping @Sendable (Announcement) -> Void) -> UUID {
-        let observer = UUID()
-        visitors.withLock { $0.observers[observer] = action }
-        return observer
-    }
+    func observe(_ action: @escaping @Sendable (Announcement) -> Void) -> UUID { observers.add(action) }
 
     /// Removes an observer that ``observe(_:)`` added.
-    func stopObserving(_ observer: UUID) {
-        // Outside of the lock, because what the closure holds may call this object as it goes.
-        let action = visitors.withLock { $0.observers.removeValue(forKey: observer) }
-        withExtendedLifetime(action) {}
-    }
+    func stopObserving(_ observer: UUID) { observers.remove(observer) }
 
     /// Calls `watcher` with each change of the copy, on the thread that makes it, as long as the store is in use: with
     /// the keys that this process wrote, or with `nil` after an event from the service.
@@ -240,12 +233,7 @@ final class SharedStore: Sendable {
 
     /// Calls the observers on the store's queue.
     func announce(_ announcement: Announcement) {
-        queue.async { [self] in
-            for observer in visitors.withLock({ Array($0.observers.keys) }) {
-                // An observer that was called before may have removed this one.
-                visitors.withLock { $0.observers[observer] }?(announcement)
-            }
-        }
+        queue.async { [self] in observers.tell(announcement) }
     }
 }
 
@@ -302,7 +290,6 @@ extension SharedStore {
 private struct Visitors {
     var identifier: String
     var waiting: [Ticket: CheckedContinuation<Void, any Error>] = [:]
-    var observers: [UUID: @Sendable (Announcement) -> Void] = [:]
     /// Whether nothing has arrived from the service since a caller's wait timed out.
     var isServiceSilent = false
     private var lastTicket: Ticket = 0

@@ -3,6 +3,7 @@
 internal import Foundation
 internal import PropertyList
 internal import Synchronization
+internal import UbiquitousStore
 
 /// A search list behind a lock that is held for a lookup, and the observers of the values that it finds.
 final class SearchBox: Sendable {
@@ -11,7 +12,7 @@ final class SearchBox: Sendable {
     let list: Mutex<SearchList>
     /// Whether the domains have arrived, or waiting for them is of no use.
     private let isReady = Atomic<Bool>(false)
-    private let observers = Mutex<[UUID: @Sendable (DefaultsChange) -> Void]>([:])
+    private let observers = Observers<DefaultsChange>()
     /// Whether properties observe changes.
     private let isObservedForStorage = Atomic<Bool>(false)
 
@@ -58,9 +59,7 @@ final class SearchBox: Sendable {
     func observe(_ action: @escaping @Sendable (DefaultsChange) -> Void) -> UUID {
         // The first values are not a change.
         becomeReady()
-        let observer = UUID()
-        observers.withLock { $0[observer] = action }
-        return observer
+        return observers.add(action)
     }
 
     /// Observes for properties, which share one observer as long as this object lives.
@@ -69,20 +68,13 @@ final class SearchBox: Sendable {
     }
 
     func stopObserving(_ observer: UUID) {
-        // Outside of the lock, because what the closure holds may call this object as it goes.
-        let action = observers.withLock { $0.removeValue(forKey: observer) }
-        withExtendedLifetime(action) {}
+        observers.remove(observer)
     }
 
     /// Notifies the observers.
     func tell(_ change: DefaultsChange) {
-        if observers.withLock({ $0.isEmpty }) { return }
-        DefaultsProcess.queue.async { [self] in
-            for observer in observers.withLock({ Array($0.keys) }) {
-                // An observer that was called before may have removed this one.
-                observers.withLock { $0[observer] }?(change)
-            }
-        }
+        if observers.isEmpty { return }
+        DefaultsProcess.queue.async { [self] in observers.tell(change) }
     }
 }
 
