@@ -171,14 +171,13 @@ public struct SyncSchedule: Equatable, Sendable {
     ///   - retryAfter: for how many seconds the remote asks not to be called; at most a day counts.
     ///   - jitter: a random number, which spreads the attempts of many devices.
     public mutating func failed(_ now: UInt64, retryAfter: Int?, jitter: UInt64) {
-        (failures, isCycling) = (failures + 1, false)
+        failures += 1
         let backoff = min(Self.firstRetry << UInt64(min(failures - 1, 10)), Self.lastRetry)
         let spread = backoff / 4
         let asked = UInt64(min(max(0, retryAfter ?? 0), 86_400)) * Self.second
         retryAt = now + max(asked, rest, backoff - spread / 2 + jitter % max(spread, 1))
         earliestRetry = now + max(asked, rest, Self.leastRest)
-        pullDue = now
-        if cycleUploads { pushDue = pushDue ?? now }
+        cut(now)
     }
 
     /// The cycle has ended early, without an error: what it was to do is due again.
