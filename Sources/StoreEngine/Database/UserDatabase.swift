@@ -227,9 +227,9 @@ package final class UserDatabase {
     }
 
     private func write(_ batch: WriteBatch) throws(EngineError) {
-        try maintenance.checkLog()
         let writer = try openWriter
         if batch.isOnlyChanges {
+            try maintenance.checkLog()
             try connection.write(directly: batch.writeChanges)
         } else {
             try write { try batch.write(writer, $0) }

@@ -84,7 +84,7 @@ struct Salvage {
     /// Moves the new database into place, if the damaged one has been renamed.
     static func finish(in directory: String) throws {
         let path = directory + "/" + DatabaseFile.name
-        guard Self.exists(path + newSuffix), !Self.exists(path) else { return }
+        guard exists(path + newSuffix), !exists(path) else { return }
         // A log that is still there belongs to the damaged database.
         for suffix in suffixes.dropFirst() { unlink(path + suffix) }
         try rename(path + newSuffix, to: path)
