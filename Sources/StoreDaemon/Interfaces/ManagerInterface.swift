@@ -52,9 +52,7 @@ extension Daemon {
     }
 
     private func notEntitled(_ identifier: String, _ client: Client, _ user: User) -> BusError {
-        let isName = Manifest.isName(identifier)
-        let near =
-            !isName ? [] : user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
+        let near = user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
         let hint =
             near.isEmpty
             ? "Install one, or open the identifier that the app's manifest declares."

@@ -4,8 +4,10 @@ internal import AppManifest
 
 extension Manifest {
     /// Whether one identifier may have been written for the other: apart from case, they differ in at most two letters
-    /// in a row, or in a prefix that ends with a dot, such as a team's. Takes linear time, since anybody may ask.
+    /// in a row, or in a prefix that ends with a dot, such as a team's. Anybody may ask, so it looks at identifiers alone,
+    /// and takes linear time.
     static func isNear(_ one: String, _ other: String) -> Bool {
+        guard isName(one), isName(other) else { return false }
         let (one, other) = (one.lowercased(), other.lowercased())
         if one.hasSuffix("." + other) || other.hasSuffix("." + one) { return true }
         let shorter = min(one.utf8.count, other.utf8.count)

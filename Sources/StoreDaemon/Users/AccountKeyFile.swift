@@ -63,6 +63,9 @@ struct AccountKeyFile: Equatable {
         FormerForms(plain: wasPlain, keys: left.subtracting([key.identifier]), areRemoved: tidied != nil)
     }
 
+    /// Whether the account is moving to the key, or has moved, but not all of this device's data is uploaded under it.
+    var isMoving: Bool { stage == .moving && !former.isEmpty }
+
     /// How far the move to the key has come.
     var standing: MoveProgress.Standing {
         MoveProgress.Standing(

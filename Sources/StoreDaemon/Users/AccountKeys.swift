@@ -173,13 +173,13 @@ struct AccountKeys {
     /// Whether the account is moving to a key. If its file can't be read, the keys that are there tell.
     var isAccountMoving: Bool {
         do { return try AccountFile.read(in: directory).map(isMoving) ?? false } catch {
-            return stored.contains { $0.stage == .moving && !$0.former.isEmpty }
+            return stored.contains(where: \.isMoving)
         }
     }
 
     /// Whether an account is moving to a key, or has switched to it but not all of this device's data is uploaded.
     func isMoving(_ file: AccountFile) -> Bool {
-        file.movingTo != nil || current(of: file).map { $0.stage == .moving && !$0.former.isEmpty } == true
+        file.movingTo != nil || current(of: file)?.isMoving == true
     }
 
     /// Returns the kind of move under way; `nil` if there is none.
