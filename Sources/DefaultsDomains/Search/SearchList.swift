@@ -208,7 +208,7 @@ package struct SearchList: Sendable {
         case .argument, .ubiquitous: domain = nil
         }
         if locks.isEmpty { return false }
-        return [own, Self.globalDomain, domain ?? own].contains { locks[$0]?.contains(key) == true }
+        return isLocked(key) || domain.flatMap { locks[$0] }?.contains(key) == true
     }
 }
 
