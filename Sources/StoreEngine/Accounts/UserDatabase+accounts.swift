@@ -101,12 +101,12 @@ extension UserDatabase {
         try read { db in
             try names.sorted().flatMap { name in
                 try Row.fetchAll(
-                    db,
-                    sql: """
-                        SELECT replica.*, store.identifier FROM replica JOIN store ON store.id = replica.store
-                            JOIN account ON account.id = replica.account
-                        WHERE account.identifier = ? AND account.id > 0 AND account.id <> ? ORDER BY replica.id
-                        """,
+                    db.cachedStatement(
+                        sql: """
+                            SELECT replica.*, store.identifier FROM replica JOIN store ON store.id = replica.store
+                                JOIN account ON account.id = replica.account
+                            WHERE account.identifier = ? AND account.id > 0 AND account.id <> ? ORDER BY replica.id
+                            """),
                     arguments: [name, account.id]
                 ).map { row in
                     let replica = try Replica(row: row, limits: limits, db: db)

@@ -129,12 +129,15 @@ final class Connection {
     }
 
     /// Runs `body`, which reads.
+    ///
+    /// Nobody else writes to the file meanwhile, so this needs no transaction. GRDB's own `read` turns `query_only` on
+    /// and off, after which SQLite prepares every statement of the connection anew (`PRAGMA` of flags, `OP_Expire`).
     func read<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
         observer?.begins()
         defer { observer?.ends() }
         do {
             _ = try openWriter
-            return try queue.read(body)
+            return try queue.unsafeRead(body)
         } catch {
             throw EngineError(error)
         }
