@@ -240,6 +240,31 @@ import Testing
         }
     }
 
+    @Test func `what adds nothing to what was seen is read all the same once its segments are there`() async throws {
+        let (storage, a, b) = try await world()
+        try await a.sync()
+        // A device has seen a value go that others still have, and no tombstone tells of that any more.
+        let mine = try #require(storage.blobs["h/\(b.origin)"])
+        var claim = try #require(try WrittenHead(decoding: mine).parts["other"])
+        var state = try #require(a.stores["other"])
+        let key = try Key("7")
+        state.entries[key] = nil
+        claim.digest = StateDigests(of: state, store: "other").state
+        claim.tail[key] = nil
+        claim.removed.insert(key)
+        let segments = storage.blobs.filter { $0.key.hasPrefix("s/") }
+        #expect(!segments.isEmpty && claim.form != .whole([]))
+        for name in segments.keys { storage.blobs[name] = nil }
+        storage.blobs["h/00000000000000ff"] = head(b, ["other": claim])
+        for _ in 0..<2 {
+            #expect(try await a.pull() && a.problems.isEmpty)
+            #expect(a.stores["other"]?.entries[key] != nil)
+        }
+        for (name, blob) in segments { storage.blobs[name] = blob }
+        #expect(try await a.pull() && a.problems.isEmpty)
+        #expect(a.stores["other"] == state)
+    }
+
     @Test func `an index that makes no sense keeps its head from being read, and nothing else`() async throws {
         let (storage, a, b) = try await world()
         let junk = Array("UKVi".utf8) + [1, 0, 9, 9, 9]

@@ -164,7 +164,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         var known = own.readsAnew ? [] : cursor?.heads ?? []
         // This device may no longer hold what it published before it began to download everything again.
         if cursor != nil, !own.readsAnew {
-            known.formUnion(joined.heads)
+            known.formUnion(joined.wholeHeads)
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
         }
         let isOutdated =
@@ -206,12 +206,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     /// Records what was joined, and makes the cursor.
     /// - Parameters:
-    ///   - gaps: the digests of the heads of which not all was joined.
     ///   - former: this device's last head, as the previous cursor has it.
     ///   - foundDamage: whether there are damaged segments that this device needs.
-    func didJoin(
-        _ news: JoinedNews, gaps: Set<Bits128>, former: HeadIdentity?, foundDamage: Bool
-    ) async -> BlobCursor {
+    func didJoin(_ news: JoinedNews, former: HeadIdentity?, foundDamage: Bool) async -> BlobCursor {
         own.noteJoined()
         (joined, self.foundDamage) = (news, foundDamage)
         let named = Set(heads.found.values.flatMap(\.head.segmentNames)).union(own.segmentNames)
@@ -221,7 +218,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         garbage.noteHeads()
         await garbage.sweep()
         var cursor = BlobCursor()
-        cursor.heads = news.heads.subtracting(gaps)
+        cursor.heads = news.wholeHeads
         // The next process reads heads with corrupt states again, so that it reports them too.
         for found in heads.found.values
         where found.head.parts.contains(where: { news.corrupt[$0]?[$1.digest] != nil }) {

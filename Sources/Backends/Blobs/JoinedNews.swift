@@ -6,9 +6,11 @@ internal import Replication
 struct JoinedNews: Sendable {
     /// The digests of the heads that are joined.
     var heads: Set<Bits128> = []
+    /// The digests of those with a state that was passed over. The next pull reads them again.
+    var gaps: Set<Bits128> = []
     /// The digests of the states that are joined, by store.
     var states: [String: Set<Bits128>] = [:]
-    /// The digests of states that were not read though their heads count as joined, by store.
+    /// The digests of the states that were passed over, by store.
     var passedOver: [String: Set<Bits128>] = [:]
     /// The digests of the states that could not be read.
     var unread: Set<Bits128> = []
@@ -20,10 +22,14 @@ struct JoinedNews: Sendable {
 
     /// Makes the record of a pull.
     init(_ result: HeadNews.Result, corrupt: [String: [Bits128: String]]) {
-        (heads, states, passedOver, unread) = (result.heads, result.states, result.passedOver, result.unread)
+        (heads, gaps, states) = (result.heads, result.headsWithGaps, result.states)
+        (passedOver, unread) = (result.passedOver, result.unread)
         self.corrupt = corrupt
     }
 
     /// Forgets what was joined, so that everything is joined again. Corrupt states stay recorded.
-    mutating func forgetStates() { (heads, states, passedOver, unread) = ([], [:], [:], []) }
+    mutating func forgetStates() { (heads, gaps, states, passedOver, unread) = ([], [], [:], [:], []) }
+
+    /// The digests of the heads of which nothing is to be read.
+    var wholeHeads: Set<Bits128> { heads.subtracting(gaps) }
 }

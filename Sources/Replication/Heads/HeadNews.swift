@@ -71,22 +71,20 @@ package struct HeadNews: Sendable {
     private let joined: [String: Set<Bits128>]
     /// The digests of states that were read now, by store.
     private var settled: [String: Set<Bits128>] = [:]
-    /// The digests of states that could not be read and need not be, now or when their head was joined, by store. Two
-    /// states with equal version vectors may hold different entries, so such a state is read if another head has it.
-    private var passedOver: [String: Set<Bits128>]
+    /// The digests of states that could not be read and need not be, by store.
+    private var passedOver: [String: Set<Bits128>] = [:]
 
     /// Determines what is new in heads.
     /// - Parameters:
-    ///   - known: the digests of heads that were joined before.
+    ///   - known: the digests of heads that were joined before, without ``Result/headsWithGaps``. Two states with equal
+    ///     version vectors may hold different entries, so what was passed over is read once it can be.
     ///   - joined: the digests of states that were joined before, by store.
-    ///   - passedOver: the digests of states that were not joined though their heads were, by store.
     ///   - corrupt: sentences about corrupt states of known heads.
     package init(
         _ heads: [SeenHead], known: Set<Bits128>, joined: [String: Set<Bits128>],
-        passedOver: [String: Set<Bits128>], corrupt: [String: [Bits128: String]] = [:]
+        corrupt: [String: [Bits128: String]] = [:]
     ) {
         self.heads = heads
-        self.passedOver = passedOver
         self.known = known
         let old = heads.filter { known.contains($0.digest) }
         for head in old where !corrupt.isEmpty {
@@ -97,9 +95,8 @@ package struct HeadNews: Sendable {
         }
         var joined = joined
         for head in old {
-            // A state that was corrupt or passed over isn't joined: another head may have its segments.
-            for (store, state) in head.states
-            where self.corrupt[store]?[state.digest] == nil && passedOver[store]?.contains(state.digest) != true {
+            // A state that was corrupt isn't joined: another head may have its segments.
+            for (store, state) in head.states where self.corrupt[store]?[state.digest] == nil {
                 joined[store, default: []].insert(state.digest)
             }
         }
@@ -119,7 +116,6 @@ package struct HeadNews: Sendable {
     /// Notes that a state was read.
     package mutating func noteRead(_ digest: Bits128, of store: String) {
         corrupt[store]?[digest] = nil
-        passedOver[store]?.remove(digest)
         settled[store, default: []].insert(digest)
     }
 
@@ -129,14 +125,17 @@ package struct HeadNews: Sendable {
         settled[store, default: []].insert(digest)
     }
 
-    /// Passes over the unread states whose version vectors are covered by the states that were read.
+    /// Passes over the unread states whose version vectors are covered by the states that were read, now or before.
     /// - Parameter vector: the joined version vector of the states that were read.
     /// - Returns: whether all remaining unread states are copies', for which no device waits.
     package mutating func passOver(_ lacking: Set<Bits128>, of store: String, read vector: VersionVector) -> Bool {
         if lacking.isEmpty { return true }
         var vector = vector
-        for head in heads where known.contains(head.digest) {
-            if let state = head.states[store] { vector.formUnion(state.vector) }
+        for head in heads {
+            guard let state = head.states[store] else { continue }
+            if known.contains(head.digest) || joined[store]?.contains(state.digest) == true {
+                vector.formUnion(state.vector)
+            }
         }
         var needed = false
         for head in heads {

@@ -22,9 +22,10 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private var garbage = GarbageMemory()
     /// The digests of the joined states, among those that the last pull found.
     private var joinedStates: [String: Set<Bits128>] = [:]
-    private var passedOver: [String: Set<Bits128>] = [:]
     private(set) var unread: Set<Bits128> = []
     private var joinedHeads: Set<Bits128> = []
+    /// The heads among them with a state that was passed over.
+    private var gaps: Set<Bits128> = []
     /// The remote's revision at the last pull that read everything.
     private var lookedAt: Int?
     private var pull = Pull()
@@ -39,7 +40,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         /// The names of everything in the folder of the heads.
         var names: [Substring] = []
         var segments: [Bits128: CoreSegment] = [:]
-        var news = HeadNews([], known: [], joined: [:], passedOver: [:])
+        var news = HeadNews([], known: [], joined: [:])
         /// The digests of the heads of which everything is joined.
         var joined: Set<Bits128> = []
     }
@@ -71,7 +72,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         (world, timeline) = (device.world, device.world.timeline)
         client = Client(device: device.number)
         (own, published, garbage) = (other.own, other.published, other.garbage)
-        (joinedHeads, joinedStates, passedOver) = (other.joinedHeads, other.joinedStates, other.passedOver)
+        (joinedHeads, joinedStates, gaps) = (other.joinedHeads, other.joinedStates, other.gaps)
         unread = other.unread
     }
 
@@ -303,9 +304,8 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         {
             publication = .missing
         }
-        if own.readsAnew { (joinedHeads, joinedStates, passedOver) = ([], [:], [:]) }
-        pull.news = HeadNews(
-            pull.seen, known: known, joined: joinedStates, passedOver: passedOver)
+        if own.readsAnew { (joinedHeads, joinedStates, gaps) = ([], [:], []) }
+        pull.news = HeadNews(pull.seen, known: known, joined: joinedStates)
         advance(
             after: .pulled(
                 publication, stores: pull.news.stores, beginsAnew: !device.disk.current.isDownloaded))
@@ -313,7 +313,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private var known: Set<Bits128> {
         if own.readsAnew { return [] }
-        var known = device.disk.current.heads.union(joinedHeads)
+        var known = device.disk.current.heads.union(joinedHeads).subtracting(gaps)
         if let published { known.insert(published.digest) }
         return known
     }
@@ -348,16 +348,16 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func endPull(_ joined: Set<String>) {
         let result = pull.news.finish(joined: joined)
-        (joinedHeads, joinedStates, passedOver) = (result.heads, result.states, result.passedOver)
+        (joinedHeads, joinedStates, gaps) = (result.heads, result.states, result.headsWithGaps)
         unread = result.unread
         own.noteJoined()
-        pull.joined = result.heads.subtracting(result.headsWithGaps)
+        pull.joined = result.heads.subtracting(gaps)
         garbage.note(pull.seen, time: time)
         sweep { [self] in advance(after: .ended(isComplete: result.isComplete)) }
     }
 
     private func keep(isRead: Bool) {
-        if isRead { lookedAt = pull.revision }
+        if isRead, gaps.isEmpty { lookedAt = pull.revision }
         arriveEverywhere()
         device.disk.current.heads = pull.joined
         device.disk.current.own = own.published ?? device.disk.current.own
