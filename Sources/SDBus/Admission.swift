@@ -66,10 +66,13 @@ public struct IncomingCall {
     /// Copies the call for later, into memory of its own. The copy has only its names and arguments, whatever else came
     /// with the call. Afterwards both are at the beginning of their arguments.
     ///
+    /// - Parameter hasArguments: whether to keep the arguments, which a refusal doesn't need.
     /// - Returns: `nil` if the arguments are broken.
-    public func kept() -> IncomingCall? {
+    public func kept(withArguments hasArguments: Bool = true) -> IncomingCall? {
         defer { try? message.rewind() }
-        return message.copy(on: connection.bus).map { IncomingCall($0, peer, connection) }
+        return message.copy(on: connection.bus, withArguments: hasArguments).map {
+            IncomingCall($0, peer, connection)
+        }
     }
 
     /// Continues with a call that was not admitted before.

@@ -91,18 +91,36 @@ struct UserShareTests {
             user.join()
             user.join()
             user.leave()
-            user.rest.note(LongCallPause.long)
+            user.rest.note(LongCallPause.allowance)
             user.leave()
             #expect(user.rest.isUnderWay)
         }
         #expect(!user.rest.isUnderWay)
     }
 
-    @Test func `only a call that took the processor for long has its user rest`() {
+    @Test func `a call that took the processor for long has its user rest`() {
         let user = user()
-        user.rest.note(LongCallPause.long - 1)
+        user.rest.note(LongCallPause.allowance - 1)
         #expect(!user.rest.isUnderWay)
-        user.rest.note(LongCallPause.long)
+        user.rest.note(LongCallPause.shortest)
         #expect(user.rest.isUnderWay)
+    }
+
+    @Test func `calls that took less count together, unless others don't notice them`() {
+        let user = user()
+        for _ in 0..<100 { user.rest.note(LongCallPause.shortest - 1) }
+        #expect(!user.rest.isUnderWay)
+        // Time passes meanwhile, which the user is granted a part of.
+        for _ in 0..<100 { user.rest.note(LongCallPause.shortest) }
+        #expect(user.rest.isUnderWay)
+    }
+
+    @Test func `a user who takes a little now and then doesn't rest`() async throws {
+        let user = user()
+        for _ in 0..<5 {
+            user.rest.note(LongCallPause.allowance / 2)
+            #expect(!user.rest.isUnderWay)
+            try await Task.sleep(for: .microseconds(LongCallPause.allowance * 5 / 2))
+        }
     }
 }

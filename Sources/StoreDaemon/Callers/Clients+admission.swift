@@ -52,9 +52,25 @@ extension Clients {
         return false
     }
 
+    /// Refuses a call that can't wait. The refusal waits for the end of its user's rest, so that a caller who tries
+    /// again at once doesn't keep the service busy.
+    private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
+        guard client.share.rest.isUnderWay, let kept = call.kept(withArguments: false) else {
+            return refuse(call, error, client)
+        }
+        do {
+            try client.delivery.wait(for: CallKind.small, takingLong: true, holding: .refusal) { [unowned self] in
+                _ = refuse(kept, error, self.client(kept.peer))
+            }
+        } catch {
+            return refuse(call, error, client)
+        }
+        return false
+    }
+
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
         guard let size = size(ofWaiting: call, kind, client), let kept = size == .large ? call : call.kept() else {
-            return refuse(call, Self.unread, client)
+            return refuseLater(call, client.share.rest.isUnderWay ? Self.resting : Self.unread, client)
         }
         do {
             try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size) {
@@ -63,7 +79,7 @@ extension Clients {
                 kept.dispatch()
             }
         } catch {
-            return refuse(call, error, client)
+            return refuseLater(call, error, client)
         }
         return false
     }
@@ -96,12 +112,15 @@ extension Clients {
         return false
     }
 
+    private static let resting = BusError.limitsExceeded(
+        "The user's other calls have kept the service busy, and this one is too large to wait. Call again.")
+
     private static let unread = BusError.limitsExceeded(
         "The connection's answers are unread. Read them, and call again.")
 
     /// Counts the time that the loop spent for a call.
     func note(_ time: WorkTime, of peer: Peer) {
-        let taken = time.taken(ifAtLeast: LongCallPause.long)
+        let taken = time.taken(ifAtLeast: LongCallPause.shortest)
         if taken > 0 { client(peer).share.rest.note(taken) }
     }
 
@@ -110,7 +129,7 @@ extension Clients {
         let taken = time.taken(ifAtLeast: Self.noticeable)
         if taken == 0 { return }
         daemon.connection.leaveOut(taken, for: uid)
-        if taken >= LongCallPause.long { share(of: .user(uid)).rest.note(taken) }
+        if taken >= LongCallPause.shortest { share(of: .user(uid)).rest.note(taken) }
     }
 
     /// The time in microseconds that isn't counted for another user's call.
@@ -149,7 +168,8 @@ struct CallKind {
     /// Whether the call has to do with a user's data, so that it waits while the user's calls rest.
     let mayTakeLong: Bool
 
-    private static let small = 512
+    /// The size of a small answer, such as an error.
+    static let small = 512
     private static let large = Message.largeAnswer
     /// The largest arguments of calls that bring no values.
     static let smallArguments = 64 << 10

@@ -2,23 +2,31 @@
 
 internal import SDBus
 
-/// A rest of a user's calls, after the loop has spent long on one of them, or on the user's data.
+/// A rest of a user's calls, after the loop has spent long on them, or on the user's data.
 ///
-/// The rest is several times as long as that took, and longer the more users rest, so that all of them together
-/// leave most of the thread's time to others.
+/// A user may take a fifth of the thread's time for long, and ``allowance`` at once. The rest after more is several
+/// times as long as what was taken, and longer the more users rest, so that all of them together leave most of the
+/// thread's time to others.
 @BusActor
 final class LongCallPause {
     private let pool: SharePool
     private var end: EventSource?
     /// When the rest ends, on the loop's clock.
     private var endTime: UInt64 = 0
+    /// What counts of the time taken, and when it was counted, both in microseconds.
+    private var taken: UInt64 = 0
+    private var counted: UInt64 = 0
     /// Called after a rest.
     var whenOver: (() -> Void)?
 
-    /// The shortest time that counts, in microseconds. Others hardly notice less.
-    nonisolated static let long: UInt64 = 20_000
+    /// The shortest piece of work that counts, in microseconds. Others don't notice less.
+    nonisolated static let shortest: UInt64 = 2_000
+    /// How much a user may take at once, in microseconds. Others hardly notice less.
+    nonisolated static let allowance: UInt64 = 20_000
     /// The longest time that counts: one user's rest must be shorter than calls wait for their answers, 25 seconds.
     private static let longestCounted: UInt64 = 5_000_000
+    /// How many times as long as what was taken the rest of a single user is.
+    private static let rest: UInt64 = 4
 
     init(of pool: SharePool) { self.pool = pool }
 
@@ -28,12 +36,21 @@ final class LongCallPause {
     /// Counts time of the thread that answers everybody's calls.
     /// - Parameter microseconds: processor time. While other processes run, no other caller is delayed.
     func note(_ microseconds: UInt64) {
-        guard microseconds >= Self.long else { return }
+        guard microseconds >= Self.shortest else { return }
+        let now = EventLoop.now
+        let granted = (now - counted) / (Self.rest + 1)
+        taken = min(taken - min(taken, granted) + min(microseconds, Self.longestCounted), Self.longestCounted)
+        counted = now
+        if taken >= Self.allowance { begin(now) }
+    }
+
+    private func begin(_ now: UInt64) {
         if end == nil { pool.restingUsers += 1 }
-        let time = min(microseconds, Self.longestCounted) * 4 * UInt64(pool.restingUsers)
+        let time = taken * Self.rest * UInt64(pool.restingUsers)
+        taken = 0
         // What took less ends no rest earlier.
-        guard EventLoop.now + time > endTime else { return }
-        endTime = EventLoop.now + time
+        guard now + time > endTime else { return }
+        endTime = now + time
         end = EventLoop.shared.after(.microseconds(Int64(time)), accuracy: .milliseconds(1)) { [weak self] in
             guard let self else { return }
             end = nil

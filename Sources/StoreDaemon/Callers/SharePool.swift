@@ -14,6 +14,8 @@ final class SharePool {
     var held = 0
     /// The number of waiting calls that were not measured.
     var heldLarge = 0
+    /// The number of waiting refusals.
+    var refusals = 0
     /// The number of users whose calls took long a moment ago.
     var restingUsers = 0
 
@@ -24,6 +26,8 @@ final class SharePool {
     private static let heldLimit = SharedLimit(32 << 20, reserve: 16 << 20)
     /// The most unmeasured calls that may wait. Each may have as much as the bus allows, 32 MiB.
     static let largeLimit = 2
+    /// The most refusals that may wait: 16 MiB.
+    static let refusalLimit = 16 << 10
 
     nonisolated init() {}
 
@@ -47,4 +51,6 @@ enum HeldSize: Equatable {
     case bytes(Int)
     /// As much as a message may have. The call was not measured, which would take as long as reading it.
     case large
+    /// Hardly anything, because the call will be refused.
+    case refusal
 }

@@ -25,6 +25,7 @@ final class UserShare {
     private let pool: SharePool
     private var unread = 0
     private var held = 0
+    private var refusals = 0
     /// Whether an unmeasured call waits.
     private(set) var holdsLarge = false
     private var retry: EventSource?
@@ -37,6 +38,8 @@ final class UserShare {
     static let limit = 24 << 20
     /// The most bytes that a user's waiting calls may hold together.
     static let heldLimit = 8 << 20
+    /// The most refusals of a user that may wait: 1 MiB.
+    private static let refusalLimit = 1 << 10
     /// How far refusals may exceed the limit.
     private static let reserve = 1 << 20
 
@@ -96,6 +99,12 @@ final class UserShare {
             }
             holdsLarge = true
             pool.heldLarge += 1
+        case .refusal:
+            guard refusals < Self.refusalLimit, pool.refusals < SharePool.refusalLimit else {
+                throw .limitsExceeded("The user has too many calls that are not answered yet.")
+            }
+            refusals += 1
+            pool.refusals += 1
         }
     }
 
@@ -108,6 +117,9 @@ final class UserShare {
         case .large:
             holdsLarge = false
             pool.heldLarge -= 1
+        case .refusal:
+            refusals -= 1
+            pool.refusals -= 1
         }
     }
 

@@ -10,7 +10,7 @@ internal import UbiquitousStoreTesting
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
-    case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates
+    case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
 
     var words: String {
         switch self {
@@ -32,6 +32,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .unanswered: "a client sets a value without a pause, and expects no reply"
         case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
         case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
+        case .crowd: "50 connections set 30,000 empty arrays each, again and again"
         case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
         }
     }
@@ -55,7 +56,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
         case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
-            .unansweredLarge, .waiting:
+            .unansweredLarge, .waiting, .crowd:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

@@ -43,6 +43,7 @@ struct Attacker: ParsableCommand {
         case .emptyArrays: try send(signature: "aay")
         case .keys: try ask()
         case .waiting: try wait()
+        case .crowd: try crowd()
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -109,6 +110,26 @@ struct Attacker: ParsableCommand {
                     BusNames.service, account, BusNames.accountInterface, "CheckBackend", signature: "sa{sv}",
                     body: body.bytes, later: true)
                 while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { return } }
+            }
+        }
+    }
+
+    /// Sets 30,000 empty arrays through each of 50 connections, which none of them does for long.
+    private func crowd() throws {
+        var body = Wire()
+        body.string("key")
+        body.signature("aay")
+        body.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4 * 30_000) }
+        let clients = try (0..<50).map { _ in try RawClient(address: address) }
+        func send(_ client: RawClient) {
+            client.store(path, "SetValue", signature: "sv", body: body.bytes, later: true)
+            while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { return } }
+        }
+        for client in clients { send(client) }
+        while true {
+            for client in clients {
+                guard let replies = client.turn(waiting: 0) else { return }
+                if !replies.isEmpty { send(client) }
             }
         }
     }
