@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import PropertyList
 import Replication
 import StoreEngine
@@ -247,6 +248,27 @@ import Testing
     }
 
     @Test(.enabled(if: getuid() == 0, "mounting needs root"))
+    func `what was written can be read where others have filled the disk before the start`() throws {
+        try withSmallDisk { root in
+            let small = try Device(root: root)
+            try small.write([("k", .integer(1))])
+            let last = Picture(try small.store())
+            // Closing the database leaves no room that only the log had.
+            small.close()
+            let others = try Self.fill(root)
+            try small.reopen()
+            #expect(Picture(try small.store()) == last)
+            #expect(throws: EngineError.diskFull) {
+                for number in 0..<100 { try small.write([("k", .data([UInt8](repeating: 0, count: number * 1000)))]) }
+            }
+            #expect(Picture(try small.store()).values.count == 1)
+            try FileManager.default.removeItem(atPath: others)
+            try small.write([("k", .integer(2))])
+            small.close()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "mounting needs root"))
     func `a disk that is too full for a new database is said to be full`() throws {
         for free in stride(from: 0, through: 320_000, by: 16_000) {
             try withSmallDisk { root in
@@ -260,6 +282,18 @@ import Testing
                 }
             }
         }
+    }
+
+    /// Writes a file that takes all that is left.
+    private static func fill(_ root: String) throws -> String {
+        let path = root + "/others"
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(file) }
+        for size in [4096, 1] {
+            let bytes = [UInt8](repeating: 1, count: size)
+            while Glibc.write(file, bytes, size) > 0 {}
+        }
+        return path
     }
 
     private func withSmallDisk(_ body: (_ root: String) throws -> Void) throws {

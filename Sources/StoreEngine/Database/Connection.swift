@@ -42,7 +42,24 @@ final class Connection {
     }
 
     static func open(_ path: String) throws -> DatabaseQueue {
-        try Schema.check(path)
+        let queue: DatabaseQueue
+        do {
+            try Schema.check(path)
+            queue = try connect(path)
+        } catch let error where EngineError(error) == .diskFull && access(path, F_OK) == 0 {
+            // There is no room for the file with the log's index, by which processes share the log. This VFS keeps it
+            // in memory, for all connections of one process, so that what is there can be read.
+            let former = sqlite3_vfs_find(nil)
+            sqlite3_vfs_register(sqlite3_vfs_find("unix-excl"), 1)
+            defer { sqlite3_vfs_register(former, 1) }
+            queue = try connect(path)
+            try Schema.check(path)
+        }
+        try Schema.migrate(queue)
+        return queue
+    }
+
+    private static func connect(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.label = "stores"
         configuration.busyMode = .timeout(5)
@@ -62,9 +79,7 @@ final class Connection {
                     PRAGMA temp_store = MEMORY
                     """)
         }
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        try Schema.migrate(queue)
-        return queue
+        return try DatabaseQueue(path: path, configuration: configuration)
     }
 
     /// Prepares the writer of changes, and runs `body` outside of a transaction.
