@@ -8,10 +8,16 @@ package enum InstalledManifests {
     /// The system's directories. A file in a later one replaces a file of the same name in an earlier one.
     package static let systemDirectories = ["/usr/share", "/run", "/etc"].map { $0 + "/ubiquitous-store/manifests.d" }
 
-    /// The directories of a service in user mode: the system's, and the user's own.
-    /// - Parameter dataHome: the user's data directory; `nil` if there is none.
-    package static func directories(dataHome: String?) -> [String] {
-        systemDirectories + (dataHome.map { [$0 + "/ubiquitous-store/manifests.d"] } ?? [])
+    /// The directories of a service in user mode: the system's, and the user's own if there is one.
+    /// - Parameter environment: returns the value of an environment variable.
+    package static func directories(in environment: (String) -> String?) -> [String] {
+        systemDirectories + (userDirectory(in: environment).map { [$0] } ?? [])
+    }
+
+    /// The user's own directory, which only a service in user mode reads; `nil` if there is none.
+    /// - Parameter environment: returns the value of an environment variable.
+    package static func userDirectory(in environment: (String) -> String?) -> String? {
+        BaseDirectory.data.path(in: environment).map { $0 + "/ubiquitous-store/manifests.d" }
     }
 
     /// Returns the manifest whose executables contain a program.

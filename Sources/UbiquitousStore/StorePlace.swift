@@ -25,7 +25,7 @@ struct StorePlace: Hashable, Sendable {
         busName = bus ?? environment.named("UBIQUITOUS_STORE_BUS") ?? "system"
         self.identifier =
             identifier ?? environment.named("UBIQUITOUS_STORE_IDENTIFIER")
-            ?? Self.declaredIdentifier(manifestDirectories ?? InstalledManifests.directories(in: environment)) ?? ""
+            ?? Self.declaredIdentifier(manifestDirectories ?? InstalledManifests.directories { environment[$0] }) ?? ""
     }
 
     /// Returns the identifier that this program's manifest declares.
@@ -60,14 +60,6 @@ struct StorePlace: Hashable, Sendable {
     }
 
     private static let stores = Mutex<[StorePlace: Weak]>([:])
-}
-
-extension InstalledManifests {
-    /// Returns the manifest directories of the system and of the user with this environment.
-    fileprivate static func directories(in environment: [String: String]) -> [String] {
-        let dataHome = environment.named("XDG_DATA_HOME") ?? environment.named("HOME").map { $0 + "/.local/share" }
-        return directories(dataHome: dataHome)
-    }
 }
 
 extension [String: String] {

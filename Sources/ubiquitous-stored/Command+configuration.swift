@@ -50,7 +50,7 @@ extension Command {
             return String(directory.split(separator: ":")[0])
         }
         if effectiveMode == .system { return "/var/lib/ubiquitous-store" }
-        return try userDirectory("XDG_STATE_HOME", ".local/state") + "/ubiquitous-store"
+        return try userDirectory(.state) + "/ubiquitous-store"
     }
 
     private var runtimeDirectory: String? {
@@ -64,18 +64,16 @@ extension Command {
 
     private var effectiveManifestDirectories: [String] {
         if !manifestDirectories.isEmpty { return manifestDirectories }
-        guard effectiveMode == .user, let data = try? userDirectory("XDG_DATA_HOME", ".local/share") else {
-            return InstalledManifests.systemDirectories
-        }
-        return InstalledManifests.directories(dataHome: data)
+        if effectiveMode == .system { return InstalledManifests.systemDirectories }
+        return InstalledManifests.directories { Environment[$0] }
     }
 
-    func userDirectory(_ variable: String, _ fallback: String) throws -> String {
-        if let directory = Environment[variable], directory.hasPrefix("/") { return directory }
-        guard let home = Environment["HOME"], home.hasPrefix("/") else {
-            throw DaemonError("Neither \(variable) nor HOME is set; name the directory with --state-directory.")
+    func userDirectory(_ directory: BaseDirectory) throws -> String {
+        guard let path = directory.path(in: { Environment[$0] }) else {
+            throw DaemonError(
+                "Neither \(directory.variable) nor HOME is set; name the directory with --state-directory.")
         }
-        return "\(home)/\(fallback)"
+        return path
     }
 
     /// Returns the directory, which is made with its parents if it is missing.

@@ -53,7 +53,7 @@ extension Command {
         if let settingsFile { return settingsFile }
         let name = "ubiquitous-store/ubiquitous-stored.conf"
         if effectiveMode == .system { return "/etc/\(name)" }
-        return (try? userDirectory("XDG_CONFIG_HOME", ".config")).map { "\($0)/\(name)" }
+        return (try? userDirectory(.config)).map { "\($0)/\(name)" }
     }
 
     /// Reads the file, and the files in the directory of its name with ".d", sorted by name.

@@ -11,7 +11,10 @@ enum Variable: String {
     case dataDirectories = "XDG_DATA_DIRS"
 
     /// The variable's value; `nil` if it is unset or empty.
-    var value: String? {
-        getenv(rawValue).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    var value: String? { Self.value(of: rawValue) }
+
+    /// Returns the value of any variable; `nil` if it is unset or empty.
+    static func value(of name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 }

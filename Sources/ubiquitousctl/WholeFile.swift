@@ -92,13 +92,6 @@ enum FileName {
 
     /// The directory that the program was started in.
     static var currentDirectory: String { resolved(".") }
-
-    /// Returns a directory of the user, given by an environment variable or else below the home directory.
-    static func home(_ variable: String, _ fallback: String) -> String? {
-        func value(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-        if let directory = value(variable), directory.hasPrefix("/") { return directory }
-        return value("HOME").map { "\($0)/\(fallback)" }
-    }
 }
 
 /// Standard input, from a pipe or a terminal.

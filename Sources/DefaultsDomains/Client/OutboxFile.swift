@@ -24,9 +24,7 @@ package struct OutboxFile: Sendable {
         _ environment: [String: String] = ProcessInfo.processInfo.trustedEnvironment
     ) -> String? {
         guard geteuid() == getuid(), getegid() == getgid() else { return nil }
-        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.local/state" : nil }
-        return (state ?? home).map { $0 + "/ubiquitous-store/outbox" }
+        return BaseDirectory.state.path { environment[$0] }.map { $0 + "/ubiquitous-store/outbox" }
     }
 
     /// Makes the file of a domain, in a directory.

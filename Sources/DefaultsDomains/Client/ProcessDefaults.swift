@@ -59,8 +59,7 @@ enum ProcessDefaults {
         manifestDirectories: [String]? = nil
     ) -> Place {
         func named(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-        let home = named("XDG_DATA_HOME") ?? named("HOME").map { $0 + "/.local/share" }
-        let directories = manifestDirectories ?? InstalledManifests.directories(dataHome: home)
+        let directories = manifestDirectories ?? InstalledManifests.directories { environment[$0] }
         let manifest = InstalledManifests.manifest(ofProgram: program, in: directories)
         let name = program.split(separator: "/").last.map(String.init) ?? ""
         let candidates = [

@@ -53,7 +53,6 @@ extension UserDefaults {
 
     private static var foundationDirectory: String? {
         let environment = ProcessInfo.processInfo.trustedEnvironment
-        if let config = environment["XDG_CONFIG_HOME"], config.hasPrefix("/") { return config }
-        return environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.config" : nil }
+        return BaseDirectory.config.path { environment[$0] }
     }
 }

@@ -10,8 +10,7 @@ struct NotifiedFile {
 
     /// - Parameter environment: returns a variable's value; `nil` if it is unset or empty.
     init(_ environment: (String) -> String?) {
-        let state = environment("XDG_STATE_HOME") ?? (environment("HOME") ?? "") + "/.local/state"
-        directory = state + "/ubiquitous-store"
+        directory = (BaseDirectory.state.path(in: environment) ?? "") + "/ubiquitous-store"
     }
 
     /// Reads the causes; none if the file can't be read.

@@ -107,9 +107,8 @@ package final class PanelService {
 
     /// The apps, by the stores that their manifests declare.
     private static var applications: [String: String] {
-        let home = environmentVariable("XDG_DATA_HOME") ?? environmentVariable("HOME").map { $0 + "/.local/share" }
         var applications: [String: String] = [:]
-        for file in InstalledManifests.files(in: InstalledManifests.directories(dataHome: home)) {
+        for file in InstalledManifests.files(in: InstalledManifests.directories(in: environmentVariable)) {
             guard let bytes = try? ManifestFile.read(file, trusting: geteuid()),
                 let manifest = try? Manifest(propertyList: bytes), let identifier = manifest.identifier
             else { continue }

@@ -103,8 +103,7 @@ struct ManifestCheckCommand: ParsableCommand {
 
     /// Whether a service that this user alone runs would read the file.
     private var isUsers: Bool {
-        let home = FileName.home("XDG_DATA_HOME", ".local/share")
-        return home.map { directory == FileName.resolved($0 + "/ubiquitous-store/manifests.d") } ?? false
+        InstalledManifests.userDirectory(in: Variable.value(of:)).map { directory == FileName.resolved($0) } ?? false
     }
 
 }

@@ -353,8 +353,9 @@ struct DefaultsCall {
     /// are none.
     /// - Parameter managed: what an administrator decides about the domain, who may name other keys than the manifest.
     private func roaming(_ managed: ManagedDomain? = nil) -> (store: String, keys: KeyPatterns)? {
-        let dataHome = uid == geteuid() ? FileName.home("XDG_DATA_HOME", ".local/share") : nil
-        let directories = InstalledManifests.directories(dataHome: dataHome)
+        let directories =
+            uid == geteuid()
+            ? InstalledManifests.directories(in: Variable.value(of:)) : InstalledManifests.systemDirectories
         guard let domain = words.domain,
             let manifest = InstalledManifests.manifest(ofApp: domain.string, in: directories),
             let store = manifest.identifier

@@ -43,7 +43,7 @@ enum InstalledApps {
     /// The directories of .desktop files (XDG Base Directory Specification).
     private static var directories: [String] {
         let shared = Variable.dataDirectories.value ?? "/usr/local/share:/usr/share"
-        let own = FileName.home("XDG_DATA_HOME", ".local/share").map { [$0] } ?? []
+        let own = BaseDirectory.data.path(in: Variable.value(of:)).map { [$0] } ?? []
         return (own + shared.split(separator: ":").map(String.init)).map { $0 + "/applications" }
     }
 }
