@@ -352,7 +352,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "PanelModel",
             dependencies: [
                 "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "RemoteAddress", "PropertyListFiles",
-                "PropertyList", "SDBus", "EventLoop", "RecoveryWordList",
+                "PropertyList", "StoreBus", "SDBus", "EventLoop", "RecoveryWordList",
             ],
             path: "Sources/Desktop/PanelModel"),
         .executableTarget(
@@ -377,7 +377,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
         .testTarget(
             name: "NotifierTests",
             dependencies: [
-                "ubiquitous-store-notifier", "UbiquitousStoreTesting", "SDBus", "PropertyList",
+                "ubiquitous-store-notifier", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList",
             ],
             path: "Tests/Desktop/NotifierTests"),
         .testTarget(

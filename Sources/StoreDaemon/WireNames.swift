@@ -2,21 +2,22 @@
 
 // The only place that maps the engines' enumerations to words and numbers on the bus. BusError+mapping maps errors.
 
+internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
 extension AccountSync.State {
     /// The state, as the account's property `State` has it.
-    var wireName: String {
+    var status: AccountStatus {
         switch self {
-        case .initialSync: "initial-sync"
-        case .idle: "idle"
-        case .syncing: "syncing"
-        case .offline: "offline"
-        case .paused: "paused"
-        case .error: "error"
-        case .authFailed: "auth-failed"
-        case .signedOut: "signed-out"
+        case .initialSync: .initialSync
+        case .idle: .idle
+        case .syncing: .syncing
+        case .offline: .offline
+        case .paused: .paused
+        case .error: .error
+        case .authFailed: .authFailed
+        case .signedOut: .signedOut
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+internal import StoreBus
 
 extension UbiquitousStore {
     /// The state of the user's account and its sync.
@@ -19,7 +20,7 @@ extension UbiquitousStore {
         public let lastError: UbiquitousStoreError?
 
         init(_ account: AccountDescription) {
-            status = Status(rawValue: account.state)
+            status = Status(account.state)
             isInitialSyncDone = account.isInitialSyncDone
             pendingChanges = account.pendingChanges
             lastDownload = Self.date(account.lastPull)
@@ -48,23 +49,25 @@ extension UbiquitousStore.AccountState {
         /// Makes a status from its word.
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        init(_ status: AccountStatus) { rawValue = status.rawValue }
+
         /// No account: values stay on this device.
-        public static let signedOut = Status(rawValue: "signed-out")
+        public static let signedOut = Status(AccountStatus.signedOut)
         /// The first download is under way.
-        public static let initialSync = Status(rawValue: "initial-sync")
+        public static let initialSync = Status(AccountStatus.initialSync)
         /// Nothing is left to do.
-        public static let idle = Status(rawValue: "idle")
+        public static let idle = Status(AccountStatus.idle)
         /// An upload or download is under way.
-        public static let syncing = Status(rawValue: "syncing")
+        public static let syncing = Status(AccountStatus.syncing)
         /// The remote can't be reached; the service retries.
-        public static let offline = Status(rawValue: "offline")
+        public static let offline = Status(AccountStatus.offline)
         /// The remote refuses the credentials. The service retries once an hour.
-        public static let authenticationFailed = Status(rawValue: "auth-failed")
+        public static let authenticationFailed = Status(AccountStatus.authFailed)
         /// The user has paused sync; or the remote was reset, or the account's key is missing, and the user has to act.
         /// ``UbiquitousStore/AccountState/lastError`` tells which.
-        public static let paused = Status(rawValue: "paused")
+        public static let paused = Status(AccountStatus.paused)
         /// Another error; see ``UbiquitousStore/AccountState/lastError``.
-        public static let error = Status(rawValue: "error")
+        public static let error = Status(AccountStatus.error)
         /// The service can't be reached or refuses this app, so nothing is known. What is set now is lost if the
         /// app ends before the service is back. ``UbiquitousStore/AccountState/lastError`` has the reason.
         public static let unavailable = Status(rawValue: "unavailable")

@@ -5,6 +5,7 @@
 internal import Foundation
 package import PropertyList
 internal import SDBus
+internal import StoreBus
 
 /// A store's copy in this process, which ``NSUbiquitousKeyValueStore`` shares.
 package final class StoreMirror: Sendable {
@@ -82,7 +83,7 @@ package final class StoreMirror: Sendable {
     package func isSignedOut() async -> Bool? {
         await EventLoop.task { [store] in
             guard let account = try? await store.object().connection.account().properties() else { return nil }
-            return account.state == UbiquitousStore.AccountState.Status.signedOut.rawValue
+            return account.state == .signedOut
         }.value
     }
 }

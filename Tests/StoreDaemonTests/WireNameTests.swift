@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import StoreBus
+
 import StoreEngine
 import SyncEngine
 import Testing
@@ -13,7 +15,7 @@ import Testing
             .initialSync, .idle, .syncing, .offline, .paused, .error, .authFailed, .signedOut,
         ]
         #expect(
-            states.map(\.wireName) == [
+            states.map(\.status.rawValue) == [
                 "initial-sync", "idle", "syncing", "offline", "paused", "error", "auth-failed", "signed-out",
             ])
         let changes: [StoreNotice.Reason] = [

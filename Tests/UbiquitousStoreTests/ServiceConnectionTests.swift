@@ -80,7 +80,7 @@ struct ServiceConnectionTests {
         try await Desk.with { desk in
             let account = try await desk.connect().account()
             var states: [String] = []
-            let match = try await account.onChange { states.append($0) }
+            let match = try await account.onChange { states.append($0.rawValue) }
             try await account.subscribe()
             let folder = try desk.device.directory.makeDirectory("shared")
             #expect(await code { try await account.syncNow(timeout: .seconds(60)) } == .notSignedIn)

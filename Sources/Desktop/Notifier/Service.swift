@@ -56,19 +56,19 @@ final class Service {
         }
         let properties = try await properties(account, BusNames.accountInterface)
         return Look(
-            state: properties.text("State"), errorName: properties.text("LastErrorName"),
+            state: AccountStatus(rawValue: properties.text("State")), errorName: properties.text("LastErrorName"),
             account: properties.text("AccountIdentifier"))
     }
 
     /// The account's state at one moment.
     struct Look: Equatable, Sendable {
-        let state: String
+        let state: AccountStatus
         /// The D-Bus name of the last error; empty if there is none.
         let errorName: String
         let account: String
 
         /// Whether the first download waits for parts of the account that are missing.
-        var lacksParts: Bool { state == "initial-sync" && !errorName.isEmpty }
+        var lacksParts: Bool { state == .initialSync && !errorName.isEmpty }
     }
 
     /// Returns the stores that have reached a limit.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import StoreBus
 
 /// A problem that remains until the user acts.
 enum Trouble: Hashable, Sendable {
@@ -23,11 +24,11 @@ enum Trouble: Hashable, Sendable {
     ///   - lacked: how long parts have been missing; `nil` if none are.
     static func of(_ look: Service.Look, fullStores: [String], lacked: Duration? = nil) -> Set<Trouble> {
         var troubles = Set(fullStores.map(Trouble.storeFull))
-        if look.state == "auth-failed" { troubles.insert(.passwordRefused(account: look.account)) }
-        if look.state == "paused", look.errorName.hasSuffix(".RemoteReset") {
+        if look.state == .authFailed { troubles.insert(.passwordRefused(account: look.account)) }
+        if look.state == .paused, look.errorName.hasSuffix(".RemoteReset") {
             troubles.insert(.remoteGone(account: look.account))
         }
-        if look.state == "paused", look.errorName.hasSuffix(".KeyNeeded") {
+        if look.state == .paused, look.errorName.hasSuffix(".KeyNeeded") {
             troubles.insert(.keyMissing(account: look.account))
         }
         if let lacked, lacked >= patience { troubles.insert(.partsMissing(account: look.account)) }

@@ -3,6 +3,7 @@
 internal import EventLoop
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 
 /// Watches the account, and notifies the user of problems that only the user can solve.
 @BusActor
@@ -47,7 +48,7 @@ final class Watch {
     private func lookOnce() async {
         do {
             let look = try await service.look()
-            if look.state == "signed-out" { return await end() }
+            if look.state == .signedOut { return await end() }
             hasLooked = true
             let lacked = lacked(look)
             await show(Trouble.of(look, fullStores: try await service.fullStores(), lacked: lacked))
@@ -67,7 +68,7 @@ final class Watch {
     private func lacked(_ look: Service.Look) -> Duration? {
         if look.lacksParts {
             lacksSince = lacksSince ?? EventLoop.now
-        } else if look.state != "syncing" {
+        } else if look.state != .syncing {
             // An attempt that is under way doesn't begin the time anew.
             lacksSince = nil
         }

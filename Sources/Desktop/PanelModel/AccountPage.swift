@@ -2,6 +2,7 @@
 
 internal import GLibLoop
 internal import RemoteAddress
+internal import StoreBus
 package import UbiquitousStore
 
 /// What the account page shows.
@@ -73,7 +74,7 @@ package struct AccountPage: Equatable, Sendable {
     ///   - now: microseconds since 1970-01-01T00:00:00Z.
     package init(_ account: AccountDescription, features: [String], now: UInt64) {
         let sentence = AccountSentence(account, now: now)
-        isSignedIn = account.state != "signed-out"
+        isSignedIn = account.state != .signedOut
         (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
         url = account.backend
         let text = PercentCoding.decode(url) ?? url
@@ -91,7 +92,7 @@ package struct AccountPage: Equatable, Sendable {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }
         // Data that can't be read also stops a move, which can then continue without it.
-        canMove = sentence.step == .syncNow || (account.state == "error" && account.lastError?.code == .corrupt)
+        canMove = sentence.step == .syncNow || (account.state == .error && account.lastError?.code == .corrupt)
         details = Self.details(account)
     }
 
@@ -151,51 +152,51 @@ private struct AccountSentence {
     init(_ account: AccountDescription, now: UInt64) {
         let place = RemotePlace(account.backend).name
         switch account.state {
-        case "signed-out":
+        case .signedOut:
             self.init(
                 .waiting, tr("Not Signed In"),
                 tr("Sign in to have the settings of your apps on all of your devices."), .signIn)
-        case "idle" where account.pendingChanges > 0:
+        case .idle where account.pendingChanges > 0:
             self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They go out by themselves."), .syncNow)
-        case "idle" where account.lastError?.code == .backendUnavailable:
+        case .idle where account.lastError?.code == .backendUnavailable:
             self.init(
                 .bad, tr("Not Everything Is Up to Date"),
                 tr(
                     "Parts of the account have not arrived. All the rest is up to date. If the device that has them is lost, forget it under Devices."
                 ), .syncNow)
-        case "idle" where account.lastError != nil:
+        case .idle where account.lastError != nil:
             let error = account.lastError.map { ErrorSentence.text($0) } ?? ""
             self.init(
                 .bad, tr("Not Everything Is Up to Date"), tr("%1 All the rest is up to date.", error), .syncNow)
-        case "idle":
+        case .idle:
             self.init(.good, tr("Up to Date"), tr("Your devices have the same settings."), .syncNow)
-        case "syncing":
+        case .syncing:
             self.init(.busy, tr("Exchanging Changes…"), tr("You can go on working."), .syncNow)
-        case "initial-sync" where account.lastError != nil:
+        case .initialSync where account.lastError != nil:
             self.init(
                 .waiting, tr("Parts of the Account Are Missing"),
                 tr("They may still be on their way. If nobody has them any more, you can go on without them."), .goOn)
-        case "initial-sync":
+        case .initialSync:
             self.init(
                 .busy, tr("Fetching the Account for the First Time…"),
                 tr("Where the account has a setting already, it takes the place of this device's."), .syncNow)
-        case "offline": self = .offline(account, place, now)
-        case "auth-failed":
+        case .offline: self = .offline(account, place, now)
+        case .authFailed:
             self.init(
                 .bad, tr("The Password Is Refused"),
                 tr("%1 refuses the password. Enter the present one to go on syncing.", place), .newPassword)
-        case "paused" where account.lastError?.code == .remoteReset:
+        case .paused where account.lastError?.code == .remoteReset:
             self.init(
                 .bad, tr("The Account Is Not There Any More"),
                 tr("Sync rests until you say which side is right. Nothing was deleted on this device."), .resolve)
-        case "paused" where account.lastError?.code == .keyNeeded:
+        case .paused where account.lastError?.code == .keyNeeded:
             self.init(
                 .bad, tr("The Recovery Words Are Missing"),
                 tr(
                     "The account is encrypted, and this device doesn't have its key. Sync rests until you enter the words."
                 ),
                 .enterWords)
-        case "paused":
+        case .paused:
             self.init(
                 .waiting, tr("Paused on This Device"),
                 tr("What you change here is uploaded when you resume."), .resume)

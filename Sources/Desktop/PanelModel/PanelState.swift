@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import StoreBus
 package import UbiquitousStore
 
 /// The service's state at one moment.
@@ -21,7 +22,7 @@ package struct PanelState: Sendable {
         return move.flatMap { page.step == .syncNow ? page.during($0) : nil } ?? page
     }
     package var devicesPage: DevicesPage {
-        DevicesPage(devices, isSignedIn: account.state != "signed-out", now: time)
+        DevicesPage(devices, isSignedIn: account.state != .signedOut, now: time)
     }
     /// The devices' names, by identifier.
     package var deviceNames: [String: String] {

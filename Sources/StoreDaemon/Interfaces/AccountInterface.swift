@@ -282,7 +282,7 @@ extension UserAccount {
                 .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),
                 .property("State", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    try message.append(account.sync.state.wireName)
+                    try message.append(account.sync.state.status.rawValue)
                 },
                 .property("Backend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(text: account.url)

@@ -195,7 +195,8 @@ final class UserAccount {
         await sync.runDueCycles()
         await move.continueMove()
         daemon.logger.debug(
-            "The sync cycle of \(userName) has ended (\(sync.state.wireName)); the next one is \(timeOfNextCycle).")
+            "The sync cycle of \(userName) has ended (\(sync.state.status.rawValue)); the next one is \(timeOfNextCycle)."
+        )
         user?.rest()
     }
 
@@ -252,7 +253,7 @@ final class UserAccount {
     }
 
     private func tellState() {
-        daemon.logger.debug("The account of the user \(uid) is \(sync.state.wireName).")
+        daemon.logger.debug("The account of the user \(uid) is \(sync.state.status.rawValue).")
         // While a cycle is under way, it isn't known yet whether the account works.
         if sync.lastError != nil || sync.state != .syncing {
             let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
@@ -277,7 +278,7 @@ final class UserAccount {
 
     /// Writes a signal's arguments: the state that a client may see.
     private func append(stateFor client: Client, to signal: Message) throws {
-        try signal.append(sync.state.wireName)
+        try signal.append(sync.state.status.rawValue)
         try signal.appendDictionary {
             try signal.append(entry: "account-identifier", text: accountIdentifier)
             try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))

@@ -2,7 +2,7 @@
 
 internal import PropertyList
 internal import SDBus
-internal import StoreBus
+package import StoreBus
 
 /// The options of `SignIn` and `CheckBackend`; `nil` options are not sent.
 package struct SignInOptions: Sendable {
@@ -94,8 +94,8 @@ package struct DeviceDescription: Sendable, Equatable {
 
 /// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.
 package struct AccountDescription: Sendable {
-    /// `signed-out`, `initial-sync`, `idle`, `syncing`, `offline`, `auth-failed`, `paused` or `error`.
-    package let state: String
+    /// What it is doing.
+    package let state: AccountStatus
     /// The remote's URL, without secrets.
     package let backend: String
     /// The account's identifier.
@@ -132,10 +132,10 @@ package struct AccountDescription: Sendable {
     package let databasesSetAside: [String]
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
-    package var isPausedByUser: Bool { state == "paused" && lastError == nil }
+    package var isPausedByUser: Bool { state == .paused && lastError == nil }
 
     init(_ properties: [String: Value]) {
-        state = properties.string("State")
+        state = AccountStatus(rawValue: properties.string("State"))
         backend = properties.string("Backend")
         accountIdentifier = properties.string("AccountIdentifier")
         deviceIdentifier = properties.string("DeviceIdentifier")

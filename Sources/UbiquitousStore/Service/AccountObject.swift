@@ -2,7 +2,7 @@
 
 internal import PropertyList
 package import SDBus
-internal import StoreBus
+package import StoreBus
 
 /// A user's account, through the service.
 @BusActor
@@ -111,7 +111,7 @@ package struct AccountObject: ServiceObject {
     /// - Returns: how many changes the remote still does not have.
     package func uploadPendingChanges(timeout: Duration) async throws -> Int {
         let account = try await properties()
-        if account.pendingChanges == 0 || account.state == "signed-out" { return 0 }
+        if account.pendingChanges == 0 || account.state == .signedOut { return 0 }
         try? await syncNow(timeout: timeout)
         return try await properties().pendingChanges
     }
@@ -202,9 +202,9 @@ package struct AccountObject: ServiceObject {
 
     /// Calls `handler` with each state that the service signals to this connection, as long as the slot is held. There
     /// are none before ``subscribe()``.
-    package func onChange(_ handler: @escaping @BusActor (_ state: String) -> Void) async throws -> Slot {
+    package func onChange(_ handler: @escaping @BusActor (_ state: AccountStatus) -> Void) async throws -> Slot {
         try await connection.onSignal(path, Self.interface, "AccountChanged") { message in
-            if let state = try? message.readString() { handler(state) }
+            if let state = try? message.readString() { handler(AccountStatus(rawValue: state)) }
         }
     }
 

@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `doctor`.
@@ -86,13 +87,13 @@ struct DoctorCommand: ServiceCommand {
         found(
             Finding(
                 "account",
-                state.state + (state.lastError.map { ": \(words($0))" } ?? "")
+                state.state.rawValue + (state.lastError.map { ": \(words($0))" } ?? "")
                     + (state.isPausedByUser ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
                 isPassed: state.lastError == nil),
             &findings)
         found(device(state), &findings)
         guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
-        let own = state.state != "signed-out" && state.isAt(url) ? state : nil
+        let own = state.state != .signedOut && state.isAt(url) ? state : nil
         if own != nil { request.renews = true }
         do {
             let steps = try await Progress.showing("Trying \(url)") {
@@ -121,10 +122,10 @@ struct DoctorCommand: ServiceCommand {
     private func examineRemote(
         of state: AccountDescription, _ account: AccountObject, _ findings: inout [Finding]
     ) async throws {
-        if state.state == "signed-out" { return }
+        if state.state == .signedOut { return }
         let url = state.backend
         let further = "\"ubiquitousctl doctor \(url)\" tries it all the same"
-        if state.state == "paused" { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
+        if state.state == .paused { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
         // Servers lock out clients that retry a wrong password.
         if state.lastError?.code == .backendAuthenticationFailed {
             return found(Finding(untried: "remote", "it refuses the credentials; \(further)"), &findings)

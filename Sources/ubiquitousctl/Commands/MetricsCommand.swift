@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `metrics`.
@@ -28,18 +29,14 @@ struct MetricsCommand: ServiceCommand {
 
 /// Metrics in the text format of OpenMetrics.
 enum Metrics {
-    static let states = [
-        "signed-out", "initial-sync", "idle", "syncing", "offline", "auth-failed", "paused", "error",
-    ]
-
     /// - Parameter settingsErrors: the number of invalid lines in the settings.
     static func text(_ everybody: Everybody, settingsErrors: Int) -> String {
         let users = everybody.users
         let accounts = users.map(\.account)
-        let signedIn = users.filter { $0.account.state != "signed-out" }
+        let signedIn = users.filter { $0.account.state != .signedOut }
         var lines = family("accounts", "Accounts of users on this device, by the state of their sync.")
-        lines += states.map { state in
-            sample("accounts", [("state", state)], accounts.count { $0.state == state })
+        lines += AccountStatus.all.map { status in
+            sample("accounts", [("state", status.rawValue)], accounts.count { $0.state == status })
         }
         lines += family("errors", "Accounts that have an error, by its name.")
         for (name, errors) in Dictionary(grouping: accounts.compactMap(\.lastError), by: \.code.description)

@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `status`.
@@ -87,12 +88,12 @@ extension AccountDescription {
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
-        if state != "signed-out" {
+        if state != .signedOut {
             lines.append(("Encrypted", encryption))
         }
         let identifier = style.dim(Output.printableWord(deviceIdentifier))
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))
-        if state == "signed-out" { return lines }
+        if state == .signedOut { return lines }
         lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
         lines.append(("Last look", TimeText.local(lastPull)))
         lines.append(("Uploaded", TimeText.local(lastPush)))
@@ -123,17 +124,18 @@ extension AccountDescription {
 
     fileprivate var colouredState: String {
         let style = Style(for: STDOUT_FILENO)
+        let word = state.rawValue
         return switch state {
-        case "idle", "syncing": style.green(state)
-        case "auth-failed", "error": style.red(state)
-        case "signed-out": state
-        default: style.yellow(state)
+        case .idle, .syncing: style.green(word)
+        case .authFailed, .error: style.red(word)
+        case .signedOut: word
+        default: style.yellow(word)
         }
     }
 
     fileprivate func json(_ others: [Text: Value]) -> Value {
         var object: [Text: Value] = [
-            "state": .string(Text(state)), "backend": .string(Text(backend)),
+            "state": .string(Text(state.rawValue)), "backend": .string(Text(backend)),
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
             "device-name": .string(Text(deviceName)), "initial-sync-done": .boolean(isInitialSyncDone),
             "encrypted": .boolean(isEncrypted), "phrase-unconfirmed": .boolean(isPhraseUnconfirmed),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 extension AccountObject {
@@ -48,7 +49,7 @@ extension AccountObject {
     func unsavedChanges(check: Bool) async throws -> Int {
         guard check else { return try await uploadPendingChanges(timeout: Patience.remote) }
         let account = try await properties()
-        return account.state == "paused" ? account.pendingChanges : 0
+        return account.state == .paused ? account.pendingChanges : 0
     }
 }
 
@@ -63,5 +64,5 @@ extension AccountDescription {
     var isDamaged: Bool { lastError?.code == .corrupt }
 
     /// Whether the account can't arrive on this device, because parts of it are missing or damaged.
-    var lacksParts: Bool { state == "initial-sync" && lastError != nil }
+    var lacksParts: Bool { state == .initialSync && lastError != nil }
 }

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// The options of a command that changes the account.
@@ -43,7 +44,7 @@ extension AccountOptions {
     @BusActor
     func signedIn() async throws -> (AccountObject, AccountDescription) {
         let (object, account) = try await present()
-        guard account.state != "signed-out" else { throw Self.notSignedIn }
+        guard account.state != .signedOut else { throw Self.notSignedIn }
         return (object, account)
     }
 

@@ -44,7 +44,7 @@ struct JoiningOptions: ParsableArguments {
         var account = present
         let url = try place(for: account)
         try check(account, url)
-        let isThere = account.state != "signed-out" && account.isAt(url)
+        let isThere = account.state != .signedOut && account.isAt(url)
         if isThere, encryption.phraseFile != nil {
             // The device may not have noticed yet that the account has another key.
             if !options.change.check, !account.needsKey { account = (try? await object.synced()) ?? account }
@@ -56,7 +56,7 @@ struct JoiningOptions: ParsableArguments {
                 advice: "\"ubiquitousctl account encrypt\" encrypts it.")
         }
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
-        if isThere, isNamed, !credentials.hasAny, !encryption.hasAny, account.state != "auth-failed" {
+        if isThere, isNamed, !credentials.hasAny, !encryption.hasAny, account.state != .authFailed {
             return options.change.report(nil)
         }
         // Warn before asking for a password.
@@ -66,7 +66,7 @@ struct JoiningOptions: ParsableArguments {
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
         let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
-        let isSameIfCredentialsAre = isThere && isNamed && account.state != "auth-failed" && !account.needsKey
+        let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
         try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)

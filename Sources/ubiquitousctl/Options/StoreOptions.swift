@@ -3,6 +3,7 @@
 internal import AppManifest
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// Options of every command on one store.
@@ -45,8 +46,8 @@ struct StoreOptions: ParsableArguments {
         guard present.isSynchronized, !present.isInitialSyncDone else { return }
         let account = store.connection.account(ofUser: present.uid)
         switch try await account.properties().state {
-        case "signed-out": return
-        case "initial-sync", "syncing", "idle": await account.awaitValues(timeout: Patience.values)
+        case .signedOut: return
+        case .initialSync, .syncing, .idle: await account.awaitValues(timeout: Patience.values)
         default: AccountObject.remarkOnValues()
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoreBus
 import Testing
 
 @testable import ubiquitous_store_notifier
@@ -7,7 +8,8 @@ import Testing
 struct TroubleTests {
     private func look(_ state: String, _ error: String = "") -> Service.Look {
         Service.Look(
-            state: state, errorName: error.isEmpty ? "" : "org.example.UbiquitousStore.Error.\(error)", account: "a")
+            state: AccountStatus(rawValue: state),
+            errorName: error.isEmpty ? "" : "org.example.UbiquitousStore.Error.\(error)", account: "a")
     }
 
     @Test(arguments: ["idle", "syncing", "initial-sync", "offline", "paused", "error"])

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `account renew`.
@@ -32,6 +33,6 @@ struct RenewCommand: ServiceCommand {
         request.renews = true
         try await options.signIn(
             object, account.backend, request, plan: "renew the credentials for \(account.backend)",
-            isSameIfCredentialsAre: account.state != "auth-failed")
+            isSameIfCredentialsAre: account.state != .authFailed)
     }
 }

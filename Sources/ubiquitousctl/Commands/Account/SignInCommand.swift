@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `account sign-in`.
@@ -27,7 +28,7 @@ struct SignInCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard account.state == "signed-out" || account.isAt(url) else {
+            guard account.state == .signedOut || account.isAt(url) else {
                 throw Failure(
                     .refused, "This device is signed in to \(account.backend) already.",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
@@ -55,7 +56,7 @@ struct SwitchCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard account.state != "signed-out" else {
+            guard account.state != .signedOut else {
                 throw Failure(
                     .refused, "This device isn't signed in.",
                     advice: "Use \"ubiquitousctl account sign-in \(url)\".")
@@ -141,7 +142,7 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
         try await options.make("Signing out") { object, account in
-            if account.state == "signed-out" {
+            if account.state == .signedOut {
                 guard clearValues else { return nil }
                 throw Failure(
                     .refused, "This device is signed out already; its values are kept.",

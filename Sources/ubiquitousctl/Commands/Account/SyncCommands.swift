@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `account sync`.
@@ -45,7 +46,7 @@ struct ResumeCommand: ServiceCommand {
     func perform() async throws {
         try await options.make("Resuming") { _, account in
             if account.isReset, let error = account.lastError { throw error }
-            return account.state == "paused" ? "resume sync" : nil
+            return account.state == .paused ? "resume sync" : nil
         } _: {
             try await $0.setPaused(false)
         }
@@ -73,7 +74,7 @@ struct ResolveCommand: ServiceCommand {
     func perform() async throws {
         var (isAsked, isResolved) = (false, false)
         try await options.make("Resolving") { object, account in
-            guard account.state != "signed-out" else { throw AccountOptions.notSignedIn }
+            guard account.state != .signedOut else { throw AccountOptions.notSignedIn }
             do {
                 if let plan = try plan(try await object.synced()) {
                     isAsked = true
