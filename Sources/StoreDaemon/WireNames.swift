@@ -26,12 +26,12 @@ extension StoreNotice.Reason {
     /// The reason, as a signal has it.
     var wireNumber: UInt32 {
         switch self {
-        case .serverChange: 0
-        case .initialSyncChange: 1
-        case .quotaViolationChange: 2
-        case .accountChange: 3
-        case .localChange: 16
-        case .managedChange: 32
+        case .serverChange: ChangeReason.server
+        case .initialSyncChange: ChangeReason.initialSync
+        case .quotaViolationChange: ChangeReason.quotaViolation
+        case .accountChange: ChangeReason.account
+        case .localChange: ChangeReason.local
+        case .managedChange: ChangeReason.managed
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import StoreBus
 
 /// A change that the app didn't make itself, or a refused write.
 struct Announcement: Sendable {
@@ -36,14 +37,14 @@ extension Announcement {
         reason == other.reason || isOnlyAboutValues && other.isOnlyAboutValues
     }
 
-    private var isOnlyAboutValues: Bool { ExternalChange.isOnlyAboutValues(reason) }
+    private var isOnlyAboutValues: Bool { ChangeReason.isOnlyAboutValues(reason) }
 
     /// The priority of the reason when only one can be reported: the account's, then the first download's, then a
     /// refusal, then other devices'.
     private var weight: Int {
         let reasons = [
-            ExternalChange.localChange, ExternalChange.serverChange, ExternalChange.invalidWrite,
-            ExternalChange.quotaViolation, 1, 3,
+            ChangeReason.local, ChangeReason.server, ChangeReason.invalidWrite, ChangeReason.quotaViolation,
+            ChangeReason.initialSync, ChangeReason.account,
         ]
         return reasons.firstIndex(of: reason) ?? reasons.count
     }
@@ -56,28 +57,25 @@ struct KeyChange: Sendable, Equatable {
     var new: Value?
 }
 
-extension ExternalChange {
-    /// Changes of another device; Apple's `NSUbiquitousKeyValueStoreServerChange`.
-    static let serverChange: UInt32 = 0
-    /// A write was refused, or what several devices wrote no longer fits.
-    static let quotaViolation: UInt32 = 2
-    /// Another process of this device wrote.
-    static let localChange: UInt32 = 16
+extension ChangeReason {
     /// No store can hold what this process wrote. Only the library uses this reason; no signal has it.
     static let invalidWrite = UInt32.max
 
     /// Returns the reason with which a refused write is announced.
-    static func reason(of refusal: UbiquitousStoreError) -> UInt32 {
+    static func of(_ refusal: UbiquitousStoreError) -> UInt32 {
         refusal.code == .quotaExceeded ? quotaViolation : invalidWrite
     }
 
+    /// Whether a change is worth announcing only if a value changed.
+    static func isOnlyAboutValues(_ reason: UInt32) -> Bool { reason == server || reason == local }
+}
+
+extension ExternalChange {
     /// Makes the change that stands for all changes while the service was away.
     init(returningTo generation: UInt64, _ keys: some Sequence<Text>) {
-        self.init(reason: Self.serverChange, keys: keys.sorted(), generation: generation)
+        self.init(reason: ChangeReason.server, keys: keys.sorted(), generation: generation)
     }
 
     /// Whether it is worth announcing only if a value changed.
-    var isOnlyAboutValues: Bool { Self.isOnlyAboutValues(reason) }
-
-    static func isOnlyAboutValues(_ reason: UInt32) -> Bool { reason == serverChange || reason == localChange }
+    var isOnlyAboutValues: Bool { ChangeReason.isOnlyAboutValues(reason) }
 }

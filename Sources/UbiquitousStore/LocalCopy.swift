@@ -24,6 +24,7 @@
 // since the last reply, and sends again only what certainly was not applied; see `isCertainlyMissing(_:)`.
 
 internal import PropertyList
+internal import StoreBus
 
 /// Changes of one call: keys with their new values; `nil` removes.
 typealias Changes = [Text: Value?]
@@ -230,7 +231,7 @@ struct LocalCopy {
     /// The service signals a change.
     mutating func received(_ signal: ExternalChange) -> [Action] {
         var signal = signal
-        if signal.reason == ExternalChange.quotaViolation {
+        if signal.reason == ChangeReason.quotaViolation {
             let own = ownViolations.intersection(signal.keys)
             ownViolations.subtract(own)
             if !own.isEmpty { signal.keys.removeAll { own.contains($0) } }
@@ -332,7 +333,7 @@ extension LocalCopy {
             uncover(key)
             return KeyChange(key: key, old: old, new: visible[key])
         }
-        return Announcement(reason: ExternalChange.reason(of: error), changes: changes, error: error)
+        return Announcement(reason: ChangeReason.of(error), changes: changes, error: error)
     }
 
     private mutating func fetchIfNeeded() -> [Action] {

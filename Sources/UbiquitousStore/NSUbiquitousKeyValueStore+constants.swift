@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+internal import StoreBus
+
 // The names are Apple's.
 
 /// The reason of a change, an `Int`, in the notification's user info. Absent if a write was ignored, because Apple
@@ -11,10 +13,10 @@ public let NSUbiquitousKeyValueStoreChangedKeysKey = "NSUbiquitousKeyValueStoreC
 public let NSUbiquitousKeyValueStoreErrorKey = "NSUbiquitousKeyValueStoreErrorKey"
 
 /// Values changed on another device, or in another process of this one.
-public var NSUbiquitousKeyValueStoreServerChange: Int { 0 }
+public var NSUbiquitousKeyValueStoreServerChange: Int { Int(ChangeReason.server) }
 /// The first download of the account is complete, and its values are here.
-public var NSUbiquitousKeyValueStoreInitialSyncChange: Int { 1 }
+public var NSUbiquitousKeyValueStoreInitialSyncChange: Int { Int(ChangeReason.initialSync) }
 /// A write was refused and reverted, or the writes of several devices together exceed a limit.
-public var NSUbiquitousKeyValueStoreQuotaViolationChange: Int { 2 }
+public var NSUbiquitousKeyValueStoreQuotaViolationChange: Int { Int(ChangeReason.quotaViolation) }
 /// The user signed in to another account, whose values are now visible.
-public var NSUbiquitousKeyValueStoreAccountChange: Int { 3 }
+public var NSUbiquitousKeyValueStoreAccountChange: Int { Int(ChangeReason.account) }

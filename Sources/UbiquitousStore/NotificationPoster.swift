@@ -3,6 +3,7 @@
 internal import Foundation
 internal import PlainText
 internal import PropertyList
+internal import StoreBus
 internal import Synchronization
 
 /// Posts a store's announcements as Apple's notification.
@@ -27,12 +28,12 @@ final class NotificationPoster: Sendable {
 
     static func userInfo(_ announcement: Announcement) -> [AnyHashable: Any] {
         // Apple has no reason for another process; to an app both mean that it should check the keys.
-        let reason = announcement.reason == ExternalChange.localChange ? 0 : announcement.reason
+        let reason = announcement.reason == ChangeReason.local ? ChangeReason.server : announcement.reason
         var info: [AnyHashable: Any] = [
             NSUbiquitousKeyValueStoreChangedKeysKey: announcement.changes.map(\.key.string)
         ]
         // Apple has no reason for a write that is ignored, and code for its systems ignores a notification without one.
-        if reason != ExternalChange.invalidWrite { info[NSUbiquitousKeyValueStoreChangeReasonKey] = Int(reason) }
+        if reason != ChangeReason.invalidWrite { info[NSUbiquitousKeyValueStoreChangeReasonKey] = Int(reason) }
         info[NSUbiquitousKeyValueStoreErrorKey] = announcement.error
         return info
     }
@@ -47,7 +48,7 @@ extension SharedStore {
         let value = value(name)
         announce(
             Announcement(
-                reason: ExternalChange.reason(of: error), changes: [KeyChange(key: key, old: value, new: value)],
+                reason: ChangeReason.of(error), changes: [KeyChange(key: key, old: value, new: value)],
                 error: error))
     }
 }

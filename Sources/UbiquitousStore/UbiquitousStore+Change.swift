@@ -2,6 +2,7 @@
 
 public import Foundation
 internal import PropertyList
+internal import StoreBus
 
 extension UbiquitousStore {
     /// A change that this process didn't make, or a refused write.
@@ -54,17 +55,17 @@ extension UbiquitousStore.Change {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// Changes of other devices, or changes made while the service was away.
-        public static let server = Reason(rawValue: 0)
+        public static let server = Reason(rawValue: ChangeReason.server)
         /// The first download of the account is complete.
-        public static let initialSync = Reason(rawValue: 1)
+        public static let initialSync = Reason(rawValue: ChangeReason.initialSync)
         /// A write was refused, or the writes of several devices together exceed a limit.
-        public static let quotaViolation = Reason(rawValue: 2)
+        public static let quotaViolation = Reason(rawValue: ChangeReason.quotaViolation)
         /// The user signed in to another account.
-        public static let account = Reason(rawValue: 3)
+        public static let account = Reason(rawValue: ChangeReason.account)
         /// No store can hold what this process wrote: its key or value breaks a rule. Nothing changed.
-        public static let invalidWrite = Reason(rawValue: .max)
+        public static let invalidWrite = Reason(rawValue: ChangeReason.invalidWrite)
         /// Another process of this device wrote.
-        public static let otherProcess = Reason(rawValue: 16)
+        public static let otherProcess = Reason(rawValue: ChangeReason.local)
     }
 }
 

@@ -60,15 +60,8 @@ private enum Watching {
         let generation = try signal.readUInt64()
         let info = try signal.readValues().map { "\($0.key)=\($0.value.short)" }.sorted()
         line(
-            "DidChangeExternally: \(name(reason)), keys \(keys.joined(separator: " ")), generation \(generation)"
+            "DidChangeExternally: \(ChangeReason.word(for: reason)), keys \(keys.joined(separator: " ")), generation \(generation)"
                 + (info.isEmpty ? "" : ", " + info.joined(separator: " ")))
-    }
-
-    private static func name(_ reason: UInt32) -> String {
-        let names: [UInt32: String] = [
-            0: "ServerChange", 1: "InitialSyncChange", 2: "QuotaViolationChange", 3: "AccountChange", 16: "LocalChange",
-        ]
-        return names[reason] ?? "reason \(reason)"
     }
 
     private static func line(_ text: String) {

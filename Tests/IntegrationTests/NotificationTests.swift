@@ -152,11 +152,11 @@ private final class Watcher {
         String(decoding: FileManager.default.contents(atPath: directory.path + "/output") ?? Data(), as: UTF8.self)
     }
 
-    /// The signals that it has printed, one a line: `DidChangeExternally: ServerChange, keys a b, generation 7`.
+    /// The signals that it has printed, one a line: `DidChangeExternally: server-change, keys a b, generation 7`.
     var signals: [StoreSignal] {
         output.split(separator: "\n").compactMap { line in
             let parts = line.dropFirst("DidChangeExternally: ".count).components(separatedBy: ", ")
-            let reasons: [String: UInt32] = ["ServerChange": 0, "QuotaViolationChange": 2, "LocalChange": 16]
+            let reasons: [String: UInt32] = ["server-change": 0, "quota-violation": 2, "local-change": 16]
             guard parts.count >= 3, let reason = reasons[parts[0]] else { return nil }
             return StoreSignal(
                 reason: reason, keys: parts[1].split(separator: " ").dropFirst().map(String.init),

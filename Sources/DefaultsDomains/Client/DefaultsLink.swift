@@ -279,8 +279,8 @@ final class DefaultsLink {
     // MARK: Reading
 
     private func received(_ signal: DomainSignal) {
-        if signal.reason == DefaultsChange.managed { return readManaged(signal.domain) }
-        guard signal.reason != DefaultsChange.refused else { return }
+        if signal.reason == ChangeReason.managed { return readManaged(signal.domain) }
+        guard signal.reason != ChangeReason.quotaViolation else { return }
         fetch(.init(of: signal.domain, isHost: signal.isHost))
     }
 

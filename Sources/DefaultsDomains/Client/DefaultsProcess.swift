@@ -9,6 +9,7 @@ internal import Glibc
 internal import ManagedDefaults
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import Synchronization
 internal import UbiquitousStore
 
@@ -80,7 +81,7 @@ final class DefaultsProcess: Sendable {
             }
         }
         box.searchesMore()
-        if !changes.isEmpty { box.tell(DefaultsChange(reason: DefaultsChange.own, changes: changes)) }
+        if !changes.isEmpty { box.tell(DefaultsChange(reason: ChangeReason.own, changes: changes)) }
     }
 
     // MARK: Domains
@@ -107,7 +108,7 @@ final class DefaultsProcess: Sendable {
 
     /// Takes over a domain's layers and managed settings, which have arrived.
     func opened(_ domain: OpenedDomain) {
-        change(reason: DefaultsChange.otherProcess) { state, update in
+        change(reason: ChangeReason.local) { state, update in
             for isHost in [false, true] {
                 guard let snapshot = isHost ? domain.host : domain.values else { continue }
                 let layer = SearchList.Layer(of: domain.name, isHost: isHost)
@@ -140,7 +141,7 @@ final class DefaultsProcess: Sendable {
             guard isUnknown, let file = outboxes.file(domain), file.exists, let outbox = file.read() else {
                 continue
             }
-            change(reason: DefaultsChange.otherProcess) { state, update in
+            change(reason: ChangeReason.local) { state, update in
                 let roaming = outbox.writes.filter {
                     $0.store != nil && $0.store?.string == state.roaming[domain]?.store
                 }
@@ -171,7 +172,7 @@ final class DefaultsProcess: Sendable {
         done: (@Sendable ((any Error)?) -> Void)? = nil
     ) -> Bool {
         ExitWork.settlement.becomeDue()
-        let (isNews, isFirst) = change(reason: DefaultsChange.own) { state, update in
+        let (isNews, isFirst) = change(reason: ChangeReason.own) { state, update in
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             let ticket = done.map { state.waiters.add($0) }
             state.layers[layer, default: LayerCopy()].write(
@@ -206,7 +207,7 @@ final class DefaultsProcess: Sendable {
     /// Replaces or extends what the app registered, or its arguments.
     @discardableResult
     func setVolatile(_ layer: SearchList.Layer, merging: Bool = false, _ values: [Text: Value]) -> Bool {
-        change(reason: DefaultsChange.own) { state, update in
+        change(reason: ChangeReason.own) { state, update in
             let path: WritableKeyPath<DefaultsState, [Text: Value]> = layer == .argument ? \.argument : \.registration
             let former = state[keyPath: path]
             state[keyPath: path] = merging ? former.merging(values) { $1 } : values
@@ -224,7 +225,7 @@ final class DefaultsProcess: Sendable {
     func nextCall(_ layer: SearchList.Layer) -> LayerCopy.Call? { state.withLock { $0.layers[layer]?.nextCall() } }
 
     func acknowledged(_ layer: SearchList.Layer, _ generation: UInt64) {
-        change(reason: DefaultsChange.otherProcess) { state, update in
+        change(reason: ChangeReason.local) { state, update in
             let keys = state.layers[layer]?.keysSent ?? []
             let tickets = state.layers[layer]?.acknowledged(generation) ?? []
             update.layer(layer, keys, state)
@@ -243,7 +244,7 @@ final class DefaultsProcess: Sendable {
     func outboxDelivered(_ domain: Text) {
         let gone = outboxes.delivered(domain)
         if gone.isEmpty { return }
-        change(reason: DefaultsChange.otherProcess) { state, update in
+        change(reason: ChangeReason.local) { state, update in
             for write in gone where write.store == nil {
                 let layer = SearchList.Layer(of: domain, isHost: write.isHost)
                 state.layers[layer]?.delivered(write.key, write.value)
@@ -259,7 +260,7 @@ final class DefaultsProcess: Sendable {
         let reason = "\(error)"
         var isTakenBack = false
         logRefusals { of, refusals in of == layer && refusals.reason != reason }
-        change(reason: DefaultsChange.refused, error: error) { state, update in
+        change(reason: ChangeReason.quotaViolation, error: error) { state, update in
             guard let write = state.layers[layer]?.refused(isForAll: isForAll) else { return }
             isTakenBack = true
             state.refusals[layer, default: Refusals(reason)].add(write.changes.keys)
@@ -300,7 +301,7 @@ final class DefaultsProcess: Sendable {
     }
 
     func loaded(_ layer: SearchList.Layer, _ snapshot: Snapshot) {
-        change(reason: DefaultsChange.otherProcess) { state, update in
+        change(reason: ChangeReason.local) { state, update in
             let keys = state.layers[layer, default: LayerCopy()].loaded(
                 snapshot.generation, isComplete: snapshot.isComplete, snapshot.values, removed: snapshot.removed)
             update.layer(layer, keys, state)
@@ -315,7 +316,7 @@ final class DefaultsProcess: Sendable {
     }
 
     func managed(_ domain: Text, _ managed: ManagedDomain) {
-        change(reason: DefaultsChange.managed) { state, update in update.managed(domain, managed, &state) }
+        change(reason: ChangeReason.managed) { state, update in update.managed(domain, managed, &state) }
     }
 
     func managed(_ domain: Text) -> ManagedDomain { state.withLock { $0.managed[domain] ?? ManagedDomain() } }

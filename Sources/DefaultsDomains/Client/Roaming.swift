@@ -8,6 +8,7 @@ internal import Foundation
 internal import ManagedDefaults
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import Synchronization
 internal import UbiquitousStore
 
@@ -53,7 +54,7 @@ struct Roaming: Sendable {
 extension DefaultsProcess {
     /// Sets which keys of the app's domain roam, and their store.
     func roam(_ domain: Text, store: String?, keys: KeyPatterns) {
-        let isNew = change(reason: DefaultsChange.managed) { state, update in
+        let isNew = change(reason: ChangeReason.managed) { state, update in
             var roaming = state.roaming[domain] ?? Roaming(keys: .none)
             (roaming.store, roaming.keys) = (store, keys)
             let former = roaming.mirror
@@ -162,7 +163,7 @@ extension DefaultsProcess {
     ///
     /// - Parameter written: the keys that this process wrote; `nil` if the service has sent the change.
     private func storeChanged(_ domain: Text, _ written: [Text]?) {
-        let reason = written == nil ? DefaultsChange.otherProcess : DefaultsChange.own
+        let reason = written == nil ? ChangeReason.local : ChangeReason.own
         change(reason: reason) { state, update in
             // The store doesn't announce its first values. Other changes by others are announced, with their reason.
             let isFirst = state.roaming[domain]?.isLoaded == false
@@ -178,16 +179,16 @@ extension DefaultsProcess {
         if let error = event.error {
             logDefaults(event.keys, "was taken back, since the store refuses it: \(error)")
         }
-        let reason = event.error == nil ? event.reason : DefaultsChange.refused
+        let reason = event.error == nil ? event.reason : ChangeReason.quotaViolation
         change(reason: reason, error: event.error) { state, update in
             update.announce(event.keys, isRefusal: event.error != nil, of: domain, &state)
         }
         if event.error?.code == .quotaExceeded { UserDefaults.postSizeLimitExceeded() }
         // Signing in ends with the first download, or switches from another account.
-        if [DefaultsChange.account, DefaultsChange.initialSync].contains(event.reason) {
+        if [ChangeReason.account, ChangeReason.initialSync].contains(event.reason) {
             UserDefaults.post(UserDefaults.didChangeCloudAccountsNotification)
         }
-        if event.reason == DefaultsChange.initialSync {
+        if event.reason == ChangeReason.initialSync {
             UserDefaults.post(UserDefaults.completedInitialCloudSyncNotification)
         }
     }

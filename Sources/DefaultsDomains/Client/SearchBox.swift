@@ -2,6 +2,7 @@
 
 internal import Foundation
 internal import PropertyList
+internal import StoreBus
 internal import Synchronization
 internal import UbiquitousStore
 
@@ -86,19 +87,11 @@ struct DefaultsChange: Sendable {
     var changes: [SearchList.Change]
     /// Why a write was refused and taken back; `nil` if none was.
     var error: (any Error)?
+}
 
-    /// This process wrote.
+extension ChangeReason {
+    /// This process wrote. Only the library uses this reason; no signal has it.
     static let own: UInt32 = 1 << 16
-    /// A write was refused.
-    static let refused: UInt32 = 2
-    /// Another process of this device wrote.
-    static let otherProcess: UInt32 = 16
-    /// The first download of the account is complete.
-    static let initialSync: UInt32 = 1
-    /// The user has signed in, out, or to another account.
-    static let account: UInt32 = 3
-    /// An administrator has changed managed settings.
-    static let managed: UInt32 = 32
 }
 
 extension UserDefaults {

@@ -5,6 +5,7 @@
 
 public import Foundation
 internal import PropertyList
+internal import StoreBus
 internal import Synchronization
 internal import UbiquitousStore
 
@@ -51,19 +52,19 @@ extension UserDefaults {
             public init(rawValue: UInt32) { self.rawValue = rawValue }
 
             /// This process wrote.
-            public static let ownProcess = Reason(rawValue: DefaultsChange.own)
+            public static let ownProcess = Reason(rawValue: ChangeReason.own)
             /// Another process of this device wrote.
-            public static let otherProcess = Reason(rawValue: DefaultsChange.otherProcess)
+            public static let otherProcess = Reason(rawValue: ChangeReason.local)
             /// Another device wrote a key that roams.
-            public static let otherDevice = Reason(rawValue: 0)
+            public static let otherDevice = Reason(rawValue: ChangeReason.server)
             /// The account's values of keys that roam have arrived for the first time.
-            public static let initialSync = Reason(rawValue: DefaultsChange.initialSync)
+            public static let initialSync = Reason(rawValue: ChangeReason.initialSync)
             /// The user has signed in, signed out or switched accounts.
-            public static let account = Reason(rawValue: DefaultsChange.account)
+            public static let account = Reason(rawValue: ChangeReason.account)
             /// An administrator has changed the managed settings.
-            public static let managed = Reason(rawValue: DefaultsChange.managed)
+            public static let managed = Reason(rawValue: ChangeReason.managed)
             /// A write of this process was refused and reverted.
-            public static let refused = Reason(rawValue: DefaultsChange.refused)
+            public static let refused = Reason(rawValue: ChangeReason.quotaViolation)
         }
     }
 

@@ -8,6 +8,7 @@ internal import Glibc
 internal import ManagedDefaults
 internal import PlainText
 internal import PropertyList
+internal import StoreBus
 internal import Synchronization
 internal import UbiquitousStore
 
@@ -237,7 +238,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
         if code == .quotaExceeded { DefaultsProcess.queue.async { Self.postSizeLimitExceeded() } }
         logDefaults([key], "was not set: \(error)")
         let change = SearchList.Change(key: key, old: value, new: value)
-        box.tell(DefaultsChange(reason: DefaultsChange.refused, changes: [change], error: error))
+        box.tell(DefaultsChange(reason: ChangeReason.quotaViolation, changes: [change], error: error))
     }
 
     // MARK: Suites

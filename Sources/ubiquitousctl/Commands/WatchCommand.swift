@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `watch`.
@@ -70,7 +71,7 @@ private final class Watch {
     private func isWanted(_ key: Text) -> Bool { keys.isEmpty || keys.contains(key) }
 
     private func received(_ change: ExternalChange) {
-        if change.reason == ExternalChange.quotaViolation { refused(change) }
+        if change.reason == ChangeReason.quotaViolation { refused(change) }
         follower.note(change)
     }
 
@@ -87,7 +88,7 @@ private final class Watch {
             var line: [Text: Value] = ["key": .string(key)]
             line["value"] = value
             line["removed"] = value == nil ? .boolean(true) : nil
-            line["reason"] = cause.map { .string(Text($0.reasonName)) }
+            line["reason"] = cause.map { .string(Text(ChangeReason.word(for: $0.reason))) }
             line["device"] = cause?.originDevice.map { .string(Text($0)) }
             return Output.print(json: .dictionary(line))
         }
@@ -116,17 +117,5 @@ extension ServiceConnection {
             }
         }
         withExtendedLifetime(reader) {}
-    }
-}
-
-extension ExternalChange {
-    fileprivate static let quotaViolation: UInt32 = 2
-
-    fileprivate var reasonName: String {
-        let names: [UInt32: String] = [
-            0: "server-change", 1: "initial-sync-change", 2: "quota-violation", 3: "account-change",
-            16: "local-change",
-        ]
-        return names[reason] ?? "\(reason)"
     }
 }
