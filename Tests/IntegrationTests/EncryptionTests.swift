@@ -420,6 +420,34 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `the account that is signed in is opened without the words where it has moved to`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, other) = (try devices.account(devices.laptop), try TemporaryDirectory())
+            try await laptop.join(devices.url, Self.encrypted)
+            let phrase = try await laptop.recoveryPhrase(flags: 1)
+            devices.laptop.keepSecret(phrase)
+            try await devices.store(devices.laptop).set("kept", .integer(1))
+            try await laptop.syncNow()
+            let account = try await laptop.property("AccountIdentifier")
+            let place = other.path + "/renamed"
+            try FileManager.default.moveItem(atPath: devices.folder, toPath: place)
+            try await laptop.join("folder://" + place)
+            #expect(try await laptop.property("AccountIdentifier") == account)
+            #expect(try await laptop.property("Backend") == .string(Text("folder://" + place)))
+            try await devices.store(devices.laptop).set("new", .integer(2))
+            try await laptop.syncNow()
+            let phone = try devices.account(devices.phone)
+            try await phone.join("folder://" + place, ["recovery-phrase": .string(Text(phrase))])
+            #expect(try await devices.store(devices.phone).everything() == ["kept": .integer(1), "new": .integer(2)])
+            // The key opens no other account.
+            try FileManager.default.createDirectory(atPath: devices.folder, withIntermediateDirectories: false)
+            try await phone.signOut()
+            try await phone.join(devices.url, Self.encrypted)
+            #expect(await errorName { try await laptop.signIn(devices.url) } == "KeyNeeded")
+            #expect(try await laptop.property("AccountIdentifier") == account)
+        }
+    }
+
     @Test func `a folder that is put back to a key that was left is not joined under that again`() async throws {
         try await withTwoDevices { devices in
             let laptop = try devices.account(devices.laptop)

@@ -65,6 +65,12 @@ struct AccountKeys {
         file.isEncrypted == true ? try? AccountKeyFile.key(of: file.account, in: directory) : nil
     }
 
+    /// Returns the key of the account that is signed in at another place than a URL; `nil` if there is none.
+    func present(elsewhereThan url: String) -> HeldKey? {
+        guard let file = try? AccountFile.read(in: directory), !file.isPlace(url), !isMoving(file) else { return nil }
+        return current(of: file)?.held
+    }
+
     /// Returns the key that an account has before it switches to another one, and the forms that it has had.
     func former(of file: AccountFile) -> (AccountKey?, FormerForms) {
         let name = KeyIdentifier(file.account).map { Set([$0]) } ?? []

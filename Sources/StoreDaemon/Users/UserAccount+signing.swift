@@ -27,28 +27,38 @@ extension UserAccount {
         let former =
             encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
         let before = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
-        try await reach(url, credentials, try keys.protection(at: url, encryption)) {
-            try await Self.open(
-                $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers)
-        } then: { backend, remote, held in
-            wasMade = remote.wasMade
-            guard remote.isNew || !bringingValues else {
-                throw BusError.store(.conflict, "The remote already holds an account that is not empty.")
+        func enter(_ protection: Protection) async throws {
+            try await reach(url, credentials, protection) {
+                try await Self.open(
+                    $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers
+                )
+            } then: { backend, remote, held in
+                wasMade = remote.wasMade
+                guard remote.isNew || !bringingValues else {
+                    throw BusError.store(.conflict, "The remote already holds an account that is not empty.")
+                }
+                let file = AccountFile(
+                    url: url, account: remote.identifier, credentials: credentials,
+                    deviceName: deviceName ?? sync.devices.own.name,
+                    announcesName: deviceName != nil || sync.devices.announcesName,
+                    isEncrypted: held == nil ? nil : true)
+                // The account in this remote may have moved to the key since.
+                if var former, !remote.isNamed(former.account) {
+                    former.credentials = credentials
+                    return try adoptKey(former, to: remote, backend, held, before.1)
+                }
+                try keys.keep(held, wasShown: encryption.phrase != nil)
+                try commit(file) {
+                    try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
+                }
             }
-            let file = AccountFile(
-                url: url, account: remote.identifier, credentials: credentials,
-                deviceName: deviceName ?? sync.devices.own.name,
-                announcesName: deviceName != nil || sync.devices.announcesName,
-                isEncrypted: held == nil ? nil : true)
-            // The account in this remote may have moved to the key since.
-            if var former, !remote.isNamed(former.account) {
-                former.credentials = credentials
-                return try adoptKey(former, to: remote, backend, held, before.1)
-            }
-            try keys.keep(held, wasShown: encryption.phrase != nil)
-            try commit(file) {
-                try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
-            }
+        }
+        do { try await enter(try keys.protection(at: url, encryption)) } catch let error as RemoteError
+            where error.code == .keyNeeded && encryption.phrase == nil
+        {
+            // The account that is signed in may be there, because its server has another name now.
+            guard let key = keys.present(elsewhereThan: url) else { throw error }
+            try await enter(.key(key))
         }
         self.url = url
         keys.settle(accountIdentifier)
