@@ -154,12 +154,15 @@ private func connectionWaits(_ source: OpaquePointer?, _ userdata: UnsafeMutable
 
 @BusActor
 private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
-    if let connection = connection(userdata) { connection.dispatcher.dispatch(for: connection) }
+    guard let connection = connection(userdata) else { return }
+    withExtendedLifetime(connection) { connection.dispatcher.dispatch(for: connection) }
 }
 
 @BusActor
 private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
-    connection(userdata)?.dispatcher.prepare()
+    guard let connection = connection(userdata) else { return }
+    // Another thread may release its reference meanwhile. If this is the last one, it must not end before the call does.
+    withExtendedLifetime(connection) { connection.dispatcher.prepare() }
 }
 
 @BusActor

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoop
+import Testing
+
+@testable import SDBus
+
+/// Connections that are released while the loop's thread uses them.
+@Suite(.timeLimit(.minutes(5)))
+struct LifetimeTests {
+    @Test func `a connection may be released on any thread, at any moment`() async throws {
+        let turning = EventLoop.task {
+            while !Task.isCancelled { await Task.yield() }
+        }
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<5000 {
+                        // Made on the loop's thread, and released on this one, while the loop prepares to wait.
+                        let pair = await EventLoop.task { try? BusConnection.pair() }.value
+                        #expect(pair != nil)
+                    }
+                }
+            }
+        }
+        turning.cancel()
+        await turning.value
+    }
+}
