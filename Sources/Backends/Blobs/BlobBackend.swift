@@ -161,10 +161,11 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         let publication = try await own.publication(
             in: found, as: origin, published: count, last: cursor?.own, isThorough: isThorough)
         if own.readsAnew { joined.forgetStates() }
+        joined.gaps.beginPull()
         var known = own.readsAnew ? [] : cursor?.heads ?? []
         // This device may no longer hold what it published before it began to download everything again.
         if cursor != nil, !own.readsAnew {
-            known.formUnion(joined.wholeHeads)
+            known.formUnion(joined.heads.subtracting(joined.gaps.headsToRead))
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
         }
         let isOutdated =
@@ -218,7 +219,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         garbage.noteHeads()
         await garbage.sweep()
         var cursor = BlobCursor()
-        cursor.heads = news.wholeHeads
+        cursor.heads = news.heads.subtracting(news.gaps.heads)
         // The next process reads heads with corrupt states again, so that it reports them too.
         for found in heads.found.values
         where found.head.parts.contains(where: { news.corrupt[$0]?[$1.digest] != nil }) {

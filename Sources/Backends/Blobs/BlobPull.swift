@@ -20,8 +20,8 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let formerOwn: HeadIdentity?
     private var news: HeadNews
-    /// The digests of the states that the last pull passed over, by store, and that nobody has to be told of again.
-    private let passedOver: [String: Set<Bits128>]
+    /// What earlier pulls have passed over. Nobody has to be told of that again.
+    private let gaps: HeadGaps
     /// Whether segments are damaged that this device needs.
     private var foundDamage: Bool
     /// The new states by store and digest, each in the ways in which devices have cut it.
@@ -41,9 +41,10 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
         self.ownPublication = ownPublication
         self.formerOwn = formerOwn
         let news = HeadNews(
-            found.heads.map(\.seen), known: known, joined: joined.states, corrupt: joined.corrupt)
+            found.heads.map(\.seen), known: known, joined: joined.states, passedOver: joined.gaps.statesToSkip,
+            corrupt: joined.corrupt)
         self.news = news
-        passedOver = joined.passedOver
+        gaps = joined.gaps
         foundDamage = found.heads.contains { !$0.isWhole && !$0.problems.isEmpty }
         stores = news.stores
         unreadStates = Mutex(news.corrupt.values.flatMap(\.values).sorted())
@@ -80,7 +81,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
                 report(sentence)
                 news.noteCorrupt(digest, of: store, sentence)
             case .lacking(let sentence):
-                if let sentence, passedOver[store]?.contains(digest) != true {
+                if let sentence, gaps.states[store]?.contains(digest) != true {
                     report(sentence)
                     foundDamage = true
                 }
@@ -111,7 +112,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = news.finish(joined: stores)
         let cursor = await backend.didJoin(
-            JoinedNews(result, corrupt: news.corrupt), former: formerOwn, foundDamage: foundDamage)
+            JoinedNews(result, after: gaps, corrupt: news.corrupt), former: formerOwn, foundDamage: foundDamage)
         return PullResult(
             cursor: cursor.encoded(), isComplete: result.isComplete, lackingOrigins: result.lackingOrigins)
     }

@@ -72,19 +72,20 @@ package struct HeadNews: Sendable {
     /// The digests of states that were read now, by store.
     private var settled: [String: Set<Bits128>] = [:]
     /// The digests of states that could not be read and need not be, by store.
-    private var passedOver: [String: Set<Bits128>] = [:]
+    private var passedOver: [String: Set<Bits128>]
 
     /// Determines what is new in heads.
     /// - Parameters:
-    ///   - known: the digests of heads that were joined before, without ``Result/headsWithGaps``. Two states with equal
-    ///     version vectors may hold different entries, so what was passed over is read once it can be.
+    ///   - known: the digests of heads that were joined before, without ``HeadGaps/headsToRead``.
     ///   - joined: the digests of states that were joined before, by store.
+    ///   - passedOver: ``HeadGaps/statesToSkip``. Such a state is read if another head has it.
     ///   - corrupt: sentences about corrupt states of known heads.
     package init(
         _ heads: [SeenHead], known: Set<Bits128>, joined: [String: Set<Bits128>],
-        corrupt: [String: [Bits128: String]] = [:]
+        passedOver: [String: Set<Bits128>] = [:], corrupt: [String: [Bits128: String]] = [:]
     ) {
         self.heads = heads
+        self.passedOver = passedOver
         self.known = known
         let old = heads.filter { known.contains($0.digest) }
         for head in old where !corrupt.isEmpty {
@@ -95,8 +96,9 @@ package struct HeadNews: Sendable {
         }
         var joined = joined
         for head in old {
-            // A state that was corrupt isn't joined: another head may have its segments.
-            for (store, state) in head.states where self.corrupt[store]?[state.digest] == nil {
+            // A state that was corrupt or passed over isn't joined: another head may have its segments.
+            for (store, state) in head.states
+            where self.corrupt[store]?[state.digest] == nil && passedOver[store]?.contains(state.digest) != true {
                 joined[store, default: []].insert(state.digest)
             }
         }
@@ -116,6 +118,7 @@ package struct HeadNews: Sendable {
     /// Notes that a state was read.
     package mutating func noteRead(_ digest: Bits128, of store: String) {
         corrupt[store]?[digest] = nil
+        passedOver[store]?.remove(digest)
         settled[store, default: []].insert(digest)
     }
 

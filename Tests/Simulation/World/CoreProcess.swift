@@ -25,7 +25,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private(set) var unread: Set<Bits128> = []
     private var joinedHeads: Set<Bits128> = []
     /// The heads among them with a state that was passed over.
-    private var gaps: Set<Bits128> = []
+    private var gaps = HeadGaps()
     /// The remote's revision at the last pull that read everything.
     private var lookedAt: Int?
     private var pull = Pull()
@@ -304,8 +304,9 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         {
             publication = .missing
         }
-        if own.readsAnew { (joinedHeads, joinedStates, gaps) = ([], [:], []) }
-        pull.news = HeadNews(pull.seen, known: known, joined: joinedStates)
+        if own.readsAnew { (joinedHeads, joinedStates, gaps) = ([], [:], HeadGaps()) }
+        gaps.beginPull()
+        pull.news = HeadNews(pull.seen, known: known, joined: joinedStates, passedOver: gaps.statesToSkip)
         advance(
             after: .pulled(
                 publication, stores: pull.news.stores, beginsAnew: !device.disk.current.isDownloaded))
@@ -313,7 +314,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private var known: Set<Bits128> {
         if own.readsAnew { return [] }
-        var known = device.disk.current.heads.union(joinedHeads).subtracting(gaps)
+        var known = device.disk.current.heads.union(joinedHeads).subtracting(gaps.headsToRead)
         if let published { known.insert(published.digest) }
         return known
     }
@@ -348,10 +349,11 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
 
     private func endPull(_ joined: Set<String>) {
         let result = pull.news.finish(joined: joined)
-        (joinedHeads, joinedStates, gaps) = (result.heads, result.states, result.headsWithGaps)
+        (joinedHeads, joinedStates) = (result.heads, result.states)
+        gaps.note(result)
         unread = result.unread
         own.noteJoined()
-        pull.joined = result.heads.subtracting(gaps)
+        pull.joined = result.heads.subtracting(gaps.heads)
         garbage.note(pull.seen, time: time)
         sweep { [self] in advance(after: .ended(isComplete: result.isComplete)) }
     }
