@@ -33,8 +33,13 @@ public final class BusConnection {
         set { dispatcher.onDispatched = newValue }
     }
 
-    /// Leaves time out of the measured time of the call being dispatched, because it was spent for another user.
-    public func leaveOut(_ microseconds: UInt64, for uid: UInt32) { dispatcher.leaveOut(microseconds, for: uid) }
+    /// Leaves time that was spent for a user out of the measured time of the call being dispatched, unless the caller
+    /// is that user.
+    ///
+    /// - Returns: whether the call's measured time has it.
+    public func leaveOut(_ microseconds: UInt64, for uid: UInt32) -> Bool {
+        dispatcher.leaveOut(microseconds, for: uid)
+    }
 
     /// Decides by its size whether to send a method's answer of more than ``Message/largeAnswer`` bytes. If it returns
     /// false, the answer is dropped, and it has taken over the call, as ``admitCalls(_:)`` describes.

@@ -115,8 +115,12 @@ final class Dispatcher {
     }
 
     /// Leaves time out that was spent for a user, unless the caller is that user.
-    func leaveOut(_ microseconds: UInt64, for uid: UInt32) {
-        if let peer = timed?.peer, peer.credentials.uid != uid { timed?.time.leaveOut(microseconds) }
+    /// - Returns: whether the call's time has it.
+    func leaveOut(_ microseconds: UInt64, for uid: UInt32) -> Bool {
+        guard let peer = timed?.peer else { return false }
+        if peer.credentials.uid == uid { return true }
+        timed?.time.leaveOut(microseconds)
+        return false
     }
 
     private var isCongested: Bool {
@@ -161,7 +165,7 @@ private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
 @BusActor
 private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
     guard let connection = connection(userdata) else { return }
-    // Another thread may release its reference meanwhile. If this is the last one, it must not end before the call does.
+    // Another thread may release its reference meanwhile. This one must then last until the end of the call.
     withExtendedLifetime(connection) { connection.dispatcher.prepare() }
 }
 

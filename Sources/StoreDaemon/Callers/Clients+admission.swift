@@ -124,12 +124,12 @@ extension Clients {
         if taken > 0 { client(peer).share.rest.note(taken) }
     }
 
-    /// Counts the time that the loop spent with a user's data, for whatever reason: a call's, or what follows a wait.
+    /// Counts the time that the loop spent with a user's data, unless a call of that user has it: what follows a wait,
+    /// commits, and sync. Pieces of those that others hardly notice don't count.
     func note(_ time: WorkTime, ofDataOf uid: UInt32) {
         let taken = time.taken(ifAtLeast: Self.noticeable)
-        if taken == 0 { return }
-        daemon.connection.leaveOut(taken, for: uid)
-        if taken >= LongCallPause.shortest { share(of: .user(uid)).rest.note(taken) }
+        if taken == 0 || daemon.connection.leaveOut(taken, for: uid) { return }
+        if taken >= LongCallPause.allowance { share(of: .user(uid)).rest.note(taken) }
     }
 
     /// The time in microseconds that isn't counted for another user's call.

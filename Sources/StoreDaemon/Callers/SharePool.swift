@@ -26,8 +26,8 @@ final class SharePool {
     private static let heldLimit = SharedLimit(32 << 20, reserve: 16 << 20)
     /// The most unmeasured calls that may wait. Each may have as much as the bus allows, 32 MiB.
     static let largeLimit = 2
-    /// The most refusals that may wait: 16 MiB.
-    static let refusalLimit = 16 << 10
+    /// The most refusals that may wait, of about 3 KiB each.
+    static let refusalLimit = 4 << 10
 
     nonisolated init() {}
 

@@ -38,8 +38,8 @@ final class UserShare {
     static let limit = 24 << 20
     /// The most bytes that a user's waiting calls may hold together.
     static let heldLimit = 8 << 20
-    /// The most refusals of a user that may wait: 1 MiB.
-    private static let refusalLimit = 1 << 10
+    /// The most refusals of a user that may wait.
+    static let refusalLimit = 512
     /// How far refusals may exceed the limit.
     private static let reserve = 1 << 20
 
