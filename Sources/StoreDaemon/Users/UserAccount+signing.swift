@@ -27,7 +27,7 @@ extension UserAccount {
         let former =
             encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
         let before = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
-        func enter(_ protection: Protection) async throws {
+        func enter(_ protection: Protection, creatingAccount: Bool) async throws {
             try await reach(url, credentials, protection) {
                 try await Self.open(
                     $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers
@@ -53,12 +53,13 @@ extension UserAccount {
                 }
             }
         }
-        do { try await enter(try keys.protection(at: url, encryption)) } catch let error as RemoteError
+        let protection = try keys.protection(at: url, encryption)
+        do { try await enter(protection, creatingAccount: creatingAccount) } catch let error as RemoteError
             where error.code == .keyNeeded && encryption.phrase == nil
         {
             // The account that is signed in may be there, because its server has another name now.
             guard let key = keys.present(elsewhereThan: url) else { throw error }
-            try await enter(.key(key))
+            do { try await enter(.key(key), creatingAccount: false) } catch is RemoteError { throw error }
         }
         self.url = url
         keys.settle(accountIdentifier)
