@@ -8,6 +8,7 @@
 internal import GRDB
 internal import GRDBSQLite
 internal import Glibc
+internal import Synchronization
 
 /// Is told when a piece of work in a database begins and when it ends. Nothing else runs on the thread in between.
 package struct WorkObserver {
@@ -49,15 +50,20 @@ final class Connection {
         } catch let error where EngineError(error) == .diskFull && access(path, F_OK) == 0 {
             // There is no room for the file with the log's index, by which processes share the log. This VFS keeps it
             // in memory, for all connections of one process, so that what is there can be read.
-            let former = sqlite3_vfs_find(nil)
-            sqlite3_vfs_register(sqlite3_vfs_find("unix-excl"), 1)
-            defer { sqlite3_vfs_register(former, 1) }
-            queue = try connect(path)
+            queue = try defaultVFS.withLock { _ in
+                let former = sqlite3_vfs_find(nil)
+                sqlite3_vfs_register(sqlite3_vfs_find("unix-excl"), 1)
+                defer { sqlite3_vfs_register(former, 1) }
+                return try connect(path)
+            }
             try Schema.check(path)
         }
         try Schema.migrate(queue)
         return queue
     }
+
+    /// Held while another VFS is SQLite's default for the whole process, which GRDB offers no other way to choose.
+    private static let defaultVFS = Mutex(())
 
     private static func connect(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
