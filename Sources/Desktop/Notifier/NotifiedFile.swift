@@ -10,7 +10,8 @@ struct NotifiedFile {
 
     /// - Parameter environment: returns a variable's value; `nil` if it is unset or empty.
     init(_ environment: (String) -> String?) {
-        directory = (BaseDirectory.state.path(in: environment) ?? "") + "/ubiquitous-store"
+        // Without a home directory, the file can't be written.
+        directory = (BaseDirectory.state.path(in: environment) ?? "/nonexistent") + "/ubiquitous-store"
     }
 
     /// Reads the causes; none if the file can't be read.
