@@ -95,6 +95,7 @@ extension WholeDevice {
             isPublished: process.sync.isPublished)
         let begun = file.next?.held.marker.time
         switch MoveProgress.next(movingSince: begun, key: begun == nil ? file.key?.standing : nil, facts) {
+        case .wait where passesOver(facts, since: begun): await adoptKey(passingOver: true)
         case .wait: break
         case .giveWay: giveWay()
         case .adoptKey: await adoptKey()
@@ -106,6 +107,14 @@ extension WholeDevice {
             }
         case .removeFormerForms: await removeFormerForms()
         }
+    }
+
+    /// Whether the user lets a move go on without parts of the former form that have not arrived for hours.
+    private func passesOver(_ facts: MoveProgress.Facts, since begun: UInt64?) -> Bool {
+        guard let begun, let process, world.resolvesByItself, !facts.hasReadAll, process.sync.hasJoinedReadable else {
+            return false
+        }
+        return SyncCycle.isAway(facts.time, from: begun, by: 2 * MoveProgress.arrival)
     }
 
     /// Continues with the account on another backend.
@@ -120,13 +129,13 @@ extension WholeDevice {
         change(onlyReads: false)
     }
 
-    private func adoptKey() async {
+    private func adoptKey(passingOver passesOver: Bool = false) async {
         guard let process, let file = account, let next = file.next else { return }
         process.isAdoptingKey = true
         defer { process.isAdoptingKey = false }
         guard let backend = try? process.backend(of: world.places[file.place], .key(next.held)),
             let remote = try? await backend.open(creatingAccount: false), self.process === process,
-            process.sync.hasReadAll || !Rule.joinAgain.isOn, !process.sync.isInCycle, isSignedIn,
+            process.sync.hasReadAll || passesOver || !Rule.joinAgain.isOn, !process.sync.isInCycle, isSignedIn,
             account?.next?.held == next.held
         else {
             if self.process === process, account?.next != nil, process.sync.needsKey { giveWay() }
@@ -137,7 +146,7 @@ extension WholeDevice {
         world.keyAdoptions.append(
             KeyAdoption(
                 place: file.place, from: file.key?.held.key.identifier, next: next.held.key.identifier,
-                begun: process.sync.hasUnread ? 0 : next.begun))
+                begun: process.sync.hasUnread || passesOver ? 0 : next.begun))
         let names = Set(next.held.former.plain.map(\.description)).union([file.identifier])
         enter(remote, next, backend, formerly: names)
     }
