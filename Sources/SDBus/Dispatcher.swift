@@ -158,19 +158,19 @@ private func connectionWaits(_ source: OpaquePointer?, _ userdata: UnsafeMutable
 
 @BusActor
 private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
-    guard let connection = connection(userdata) else { return }
-    withExtendedLifetime(connection) { connection.dispatcher.dispatch(for: connection) }
+    withConnection(userdata) { $0.dispatcher.dispatch(for: $0) }
 }
 
 @BusActor
 private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
-    guard let connection = connection(userdata) else { return }
-    // Another thread may release its reference meanwhile. This one must then last until the end of the call.
-    withExtendedLifetime(connection) { connection.dispatcher.prepare() }
+    withConnection(userdata) { $0.dispatcher.prepare() }
 }
 
+/// Runs `body` with a connection. It lasts until `body` ends, even if another thread releases its reference meanwhile.
 @BusActor
-private func connection(_ userdata: UnsafeMutableRawPointer?) -> BusConnection? {
-    guard let userdata else { return nil }
-    return Unmanaged<ConnectionReference>.fromOpaque(userdata).takeUnretainedValue().connection
+private func withConnection(_ userdata: UnsafeMutableRawPointer?, _ body: (BusConnection) -> Void) {
+    guard let userdata,
+        let connection = Unmanaged<ConnectionReference>.fromOpaque(userdata).takeUnretainedValue().connection
+    else { return }
+    withExtendedLifetime(connection) { body(connection) }
 }
