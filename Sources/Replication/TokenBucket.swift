@@ -22,6 +22,9 @@ package struct TokenBucket: Equatable, Sendable {
         return max(now, fullAt > spare ? fullAt - spare : 0)
     }
 
+    /// The number of tokens that were taken and not gained again.
+    package func missing(_ now: UInt64) -> UInt64 { fullAt > now ? (fullAt - now) / interval : 0 }
+
     /// Takes tokens. Tokens that are missing must come first, so the next one comes later.
     package mutating func take(_ now: UInt64, _ count: UInt64 = 1) {
         fullAt = max(fullAt, now) + count * interval

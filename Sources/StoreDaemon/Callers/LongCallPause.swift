@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import SDBus
 
 /// A rest of a user's calls, after the loop has spent long on them, or on the user's data.
@@ -13,9 +14,8 @@ final class LongCallPause {
     private var end: EventSource?
     /// When the rest ends, on the loop's clock.
     private var endTime: UInt64 = 0
-    /// What counts of the time taken, and when it was counted, both in microseconds.
-    private var taken: UInt64 = 0
-    private var counted: UInt64 = 0
+    /// The microseconds that the user may take, as tokens.
+    private var time = LongCallPause.granted
     /// Called after a rest.
     var whenOver: (() -> Void)?
 
@@ -27,6 +27,7 @@ final class LongCallPause {
     private static let longestCounted: UInt64 = 5_000_000
     /// How many times as long as what was taken the rest of a single user is.
     private static let rest: UInt64 = 4
+    private static let granted = TokenBucket(capacity: allowance, interval: rest + 1)
 
     init(of pool: SharePool) { self.pool = pool }
 
@@ -38,16 +39,16 @@ final class LongCallPause {
     func note(_ microseconds: UInt64) {
         guard microseconds >= Self.shortest else { return }
         let now = EventLoop.now
-        let granted = (now - counted) / (Self.rest + 1)
-        taken = min(taken - min(taken, granted) + min(microseconds, Self.longestCounted), Self.longestCounted)
-        counted = now
-        if taken >= Self.allowance { begin(now) }
+        time.take(now, min(microseconds, Self.longestCounted))
+        let taken = min(time.missing(now), Self.longestCounted)
+        guard taken >= Self.allowance else { return }
+        time = Self.granted
+        begin(taken, now)
     }
 
-    private func begin(_ now: UInt64) {
+    private func begin(_ taken: UInt64, _ now: UInt64) {
         if end == nil { pool.restingUsers += 1 }
         let time = taken * Self.rest * UInt64(pool.restingUsers)
-        taken = 0
         // What took less ends no rest earlier.
         guard now + time > endTime else { return }
         endTime = now + time
