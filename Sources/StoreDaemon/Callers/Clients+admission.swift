@@ -55,17 +55,13 @@ extension Clients {
     /// Refuses a call that can't wait. The refusal waits for the end of its user's rest, so that a caller who tries
     /// again at once doesn't keep the service busy.
     private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
-        guard client.share.rest.isUnderWay, let kept = call.kept(withArguments: false) else {
-            return refuse(call, error, client)
+        if client.share.rest.isUnderWay, let kept = call.kept(withArguments: false) {
+            let refusal = { [unowned self] in _ = refuse(kept, error, self.client(kept.peer)) }
+            let waits: Void? = try? client.delivery.wait(
+                for: CallKind.small, takingLong: true, holding: .refusal, refusal)
+            if waits != nil { return false }
         }
-        do {
-            try client.delivery.wait(for: CallKind.small, takingLong: true, holding: .refusal) { [unowned self] in
-                _ = refuse(kept, error, self.client(kept.peer))
-            }
-        } catch {
-            return refuse(call, error, client)
-        }
-        return false
+        return refuse(call, error, client)
     }
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
