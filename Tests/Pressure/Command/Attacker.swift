@@ -109,7 +109,7 @@ struct Attacker: ParsableCommand {
                 client.call(
                     BusNames.service, account, BusNames.accountInterface, "CheckBackend", signature: "sa{sv}",
                     body: body.bytes, later: true)
-                while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { return } }
+                guard client.sendAll() else { return }
             }
         }
     }
@@ -123,7 +123,7 @@ struct Attacker: ParsableCommand {
         let clients = try (0..<50).map { _ in try RawClient(address: address) }
         func send(_ client: RawClient) {
             client.store(path, "SetValue", signature: "sv", body: body.bytes, later: true)
-            while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { return } }
+            _ = client.sendAll()
         }
         for client in clients { send(client) }
         while true {
@@ -140,7 +140,7 @@ struct Attacker: ParsableCommand {
             let client = try RawClient(address: address)
             for _ in 0..<100 {
                 send(client)
-                while client.unsentCount > 0 { if client.turn(waiting: 10) == nil { break } }
+                _ = client.sendAll()
                 guard var replies = client.turn(waiting: 1000) else { break }
                 for _ in 0..<100 where replies.isEmpty { replies = client.turn(waiting: 100) ?? [] }
             }
@@ -161,5 +161,14 @@ struct Attacker: ParsableCommand {
             }
             client.end()
         }
+    }
+}
+
+extension RawClient {
+    /// Waits until everything is sent.
+    /// - Returns: whether the other end takes it.
+    fileprivate func sendAll() -> Bool {
+        while unsentCount > 0 { if turn(waiting: 10) == nil { return false } }
+        return true
     }
 }
