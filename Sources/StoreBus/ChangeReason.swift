@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why values changed: the numbers in the signals of stores and domains. The first four are Apple's. A later service may
-/// send others.
+/// Why values changed: the numbers in the signals of stores and domains. The first four are Apple's. A later service
+/// may send others.
 package enum ChangeReason {
     /// Another device has changed values.
     package static let server: UInt32 = 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-internal import StoreBus
-
 // The names are Apple's.
+
+internal import StoreBus
 
 /// The reason of a change, an `Int`, in the notification's user info. Absent if a write was ignored, because Apple
 /// defines no reason for that.

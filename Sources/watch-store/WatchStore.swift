@@ -55,12 +55,12 @@ private enum Watching {
     }
 
     private static func show(_ signal: Message) throws {
-        let reason = try signal.readUInt32()
+        let reason = ChangeReason.word(for: try signal.readUInt32())
         let keys = try signal.readStrings()
         let generation = try signal.readUInt64()
         let info = try signal.readValues().map { "\($0.key)=\($0.value.short)" }.sorted()
         line(
-            "DidChangeExternally: \(ChangeReason.word(for: reason)), keys \(keys.joined(separator: " ")), generation \(generation)"
+            "DidChangeExternally: \(reason), keys \(keys.joined(separator: " ")), generation \(generation)"
                 + (info.isEmpty ? "" : ", " + info.joined(separator: " ")))
     }
 

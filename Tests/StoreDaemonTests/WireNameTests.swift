@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import StoreBus
-
+import StoreBus
 import StoreEngine
 import SyncEngine
 import Testing

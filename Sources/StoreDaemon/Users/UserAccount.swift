@@ -194,9 +194,8 @@ final class UserAccount {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
         await move.continueMove()
-        daemon.logger.debug(
-            "The sync cycle of \(userName) has ended (\(sync.state.status.rawValue)); the next one is \(timeOfNextCycle)."
-        )
+        let state = sync.state.status.rawValue
+        daemon.logger.debug("The sync cycle of \(userName) has ended (\(state)); the next one is \(timeOfNextCycle).")
         user?.rest()
     }
 

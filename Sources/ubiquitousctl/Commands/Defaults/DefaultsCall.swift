@@ -353,9 +353,7 @@ struct DefaultsCall {
     /// are none.
     /// - Parameter managed: what an administrator decides about the domain, who may name other keys than the manifest.
     private func roaming(_ managed: ManagedDomain? = nil) -> (store: String, keys: KeyPatterns)? {
-        let directories =
-            uid == geteuid()
-            ? InstalledManifests.directories(in: Variable.value(of:)) : InstalledManifests.systemDirectories
+        let directories = InstalledManifests.directories { uid == geteuid() ? Variable.value(of: $0) : nil }
         guard let domain = words.domain,
             let manifest = InstalledManifests.manifest(ofApp: domain.string, in: directories),
             let store = manifest.identifier
