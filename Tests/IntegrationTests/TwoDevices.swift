@@ -53,12 +53,14 @@ final class TwoDevices {
     /// Makes another, empty folder, and returns its path.
     func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }
 
-    /// Fills a disk except for a number of pages.
+    /// Fills a disk except for a number of pages, while the service may be writing there too.
     func fill(_ disk: String, leaving pages: UInt) throws {
+        let descriptor = open(disk + "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
         var room = statvfs()
-        #expect(statvfs(disk, &room) == 0)
-        let bytes = Int((room.f_bavail - min(pages, room.f_bavail)) * room.f_bsize)
-        try Data(count: bytes).write(to: URL(filePath: disk + "/filler"))
+        repeat {
+            try #require(descriptor >= 0 && statvfs(disk, &room) == 0)
+        } while room.f_bavail > pages && write(descriptor, [UInt8](repeating: 0, count: 4096), 4096) > 0
     }
 
     func account(_ device: Device) throws -> AccountClient { try BusClient(device.bus).account }
