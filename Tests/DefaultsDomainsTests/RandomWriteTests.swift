@@ -30,7 +30,7 @@ struct RandomWriteTests {
         return Int(number)
     }
 
-    @Test(arguments: [1, 2] as [UInt64])
+    @Test(arguments: [1, .random(in: 2...(.max))] as [UInt64])
     func `what two programs have set is there when both have ended, though the service was killed again and again`(
         seed: UInt64
     ) async throws {

@@ -86,11 +86,12 @@ final class DefaultsLink {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
+                // What this process has set since an ended one wrote the same key counts.
+                process.keepBeforeDelivery(domain)
                 await OutboxDelivery(domain: domain, from: process.outboxes, over: connection) {
                     // The store has a connection of its own, so its copy may be older.
                     await process.mirror(domain)?.refresh()
                 }.run()
-                process.outboxDelivered(domain)
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]

@@ -236,24 +236,21 @@ final class DefaultsProcess: Sendable {
 
     /// Removes from an outbox what the service has by now, so that no process delivers it over newer values.
     func emptyOutbox(_ domain: Text) {
-        guard outboxes.hasBoxed(domain) else { return }
-        Self.queue.async { [self] in outboxes.removeTaken(domain) { pendingWrites(of: domain) } }
+        guard outboxes.isFilled(domain) else { return }
+        Self.queue.async { [self] in outboxes.removeTaken(domain, pending: pendingWrites) }
     }
 
-    /// Handles the delivery of an outbox: writes that are gone from it need not be sent.
-    func outboxDelivered(_ domain: Text) {
-        let gone = outboxes.delivered(domain)
-        if gone.isEmpty { return }
-        change(reason: ChangeReason.local) { state, update in
-            for write in gone where write.store == nil {
-                let layer = SearchList.Layer(of: domain, isHost: write.isHost)
-                state.layers[layer]?.delivered(write.key, write.value)
-                update.layer(layer, [write.key], state)
-            }
-        }
+    /// Lets what this process has set replace what ended processes have left in an outbox, before that is delivered.
+    func keepBeforeDelivery(_ domain: Text) {
+        guard outboxes.file(domain)?.exists == true, !pendingWrites(of: domain).isEmpty else { return }
+        _ = outboxes.fill([domain], pending: pendingWrites)
     }
 
-    func pendingWrites(of domain: Text) -> [Outbox.Write] { state.withLock { $0.pendingWrites(of: domain) } }
+    /// Returns a domain's writes that the service has not acknowledged.
+    func pendingWrites(of domain: Text) -> [Outbox.Write] {
+        let time = Int64(Date().timeIntervalSince1970 * 1_000_000)
+        return state.withLock { $0.pendingWrites(of: domain, time: time) }
+    }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
         let isForAll = (error as? UbiquitousStoreError)?.isRefusalOfAll == true

@@ -38,25 +38,15 @@ struct DefaultsState {
     }
 
     /// Returns a domain's writes that the service has not acknowledged.
-    func pendingWrites(of domain: Text, time: Int64 = 0) -> [Outbox.Write] {
+    func pendingWrites(of domain: Text, time: Int64) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
             return copy.pending.map { key, value in
                 Outbox.Write(
                     key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
-                    unanswered: copy.unanswered(key))
+                    unanswered: copy.unanswered(key).map { [$0] } ?? [])
             }
         } + (roaming[domain]?.pendingWrites(time: time) ?? [])
-    }
-
-    /// Returns these writes for the outbox, and notes that from now on any process may deliver them.
-    mutating func keepInOutbox(_ domain: Text, time: Int64) -> [Outbox.Write] {
-        let writes = pendingWrites(of: domain, time: time)
-        for isHost in [false, true] {
-            let keys = writes.filter { $0.isHost == isHost && $0.store == nil }.map(\.key)
-            layers[.init(of: domain, isHost: isHost)]?.keptInOutbox(keys)
-        }
-        return writes
     }
 }
 

@@ -72,9 +72,6 @@ package struct LayerCopy {
     private var verifying: UInt64?
     /// Writes that were on their way when the service went, and may have been taken.
     private var uncertain: Changes = [:]
-    /// The values that were put into an outbox and may have been delivered since: the last two of each key. Earlier
-    /// ones were replaced in the file.
-    private var boxed: [Text: [Value?]] = [:]
 
     /// Makes a layer of which nothing is known.
     package init() {}
@@ -88,19 +85,11 @@ package struct LayerCopy {
     /// Returns the generation that was known when the pending write of a key was made.
     package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
 
-    /// Returns values of a key that the service may have taken without this process hearing of it.
-    package func unanswered(_ key: Text) -> [Value?] {
+    /// Returns the value of a key that the service may have taken without this process hearing of it; `nil` if there is
+    /// none, and `.some(nil)` if it is a removal.
+    package func unanswered(_ key: Text) -> Value?? {
         let onItsWay = verifying == nil ? sent.last { $0.changes[key] != nil }?.changes[key] : nil
-        return (boxed[key] ?? []) + [onItsWay ?? uncertain[key]].compactMap { $0 }
-    }
-
-    /// Notes that the last values of some keys are in an outbox.
-    package mutating func keptInOutbox(_ keys: some Sequence<Text>) {
-        let pending = pending
-        for key in keys {
-            guard let value = pending[key], boxed[key]?.last != .some(value) else { continue }
-            boxed[key] = (boxed[key] ?? []).suffix(1) + [value]
-        }
+        return onItsWay ?? uncertain[key]
     }
 
     private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
@@ -162,17 +151,6 @@ package struct LayerCopy {
         return Call(
             changes: sent.reduce(into: [:]) { $0.merge($1.changes) { $1 } }, since: first.since,
             isIndivisible: count == 1 && first.isIndivisible)
-    }
-
-    /// Notes that another process has delivered a write of this layer from an outbox.
-    package mutating func delivered(_ key: Text, _ value: Value?) {
-        // If a generation is known, the service decides.
-        guard seen == 0 else { return }
-        for index in queue.indices where !queue[index].isWhole && queue[index].tickets.isEmpty {
-            if queue[index].changes[key] == .some(value) { queue[index].changes[key] = nil }
-        }
-        queue.removeAll { $0.changes.isEmpty && !$0.isWhole }
-        base[key] = value
     }
 
     /// Notes that the service has taken what was sent.
@@ -264,14 +242,14 @@ package struct LayerCopy {
     ///   - generation: the generation of the first snapshot after the service's return.
     ///   - values: the snapshot's values.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
-        defer { (uncertain, boxed) = ([:], [:]) }
+        defer { uncertain = [:] }
         guard seen > 0, !queue.isEmpty else { return }
         var since: [Text: UInt64] = [:]
         for write in queue {
             for key in write.changes.keys { since[key] = write.since ?? seen }
         }
         // The service had taken writes of these keys before it went. What was written here since must not lose to them.
-        let taken = since.keys.filter { unanswered($0).contains(values[$0]) }
+        let taken = since.keys.filter { unanswered($0) == .some(values[$0]) }
         for key in taken { since[key] = generation }
         let (changes, tickets) = (pending, queue.flatMap(\.tickets))
         if queue.contains(where: \.isWhole) {

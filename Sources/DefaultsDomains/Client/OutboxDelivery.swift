@@ -4,52 +4,55 @@ package import PropertyList
 package import SDBus
 package import UbiquitousStore
 
-/// Delivers to the service what processes left in a domain's outbox. A key that changed since stays as it is.
+/// Delivers to the service what processes left in a domain's outbox when they ended. A key that changed since stays as
+/// it is.
 @BusActor
 package struct OutboxDelivery {
     private let domain: Text
-    private let outboxes: Outboxes
+    private let file: OutboxFile?
     private let connection: ServiceConnection
     private let waits: Bool
     private let storeChanged: () async -> Void
 
     /// - Parameters:
-    ///   - waits: whether to wait for another process's delivery, even if this process has put nothing there.
+    ///   - waits: whether to wait, for up to two seconds, until the outbox is empty: for another process's delivery, and
+    ///     for processes that run to send what they have put there.
     ///   - storeChanged: is called when values have been delivered to the store of the keys that roam.
     package init(
         domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, waiting waits: Bool = false,
         storeChanged: @escaping () async -> Void = {}
     ) {
-        (self.domain, self.outboxes, self.connection, self.waits) = (domain, outboxes, connection, waits)
+        (self.domain, self.connection, self.waits) = (domain, connection, waits)
+        file = outboxes.file(domain)
         self.storeChanged = storeChanged
     }
 
     /// Delivers the outbox. What the service doesn't answer stays for the next time.
     package func run() async {
-        guard let file = outboxes.file(domain), file.exists, let right = await right(to: file),
-            let outbox = file.read()
-        else { return }
+        guard let file else { return }
+        let end = EventLoop.now + 2_000_000
+        while file.exists {
+            if await deliverAbandoned(file) { return }
+            guard waits, EventLoop.now < end else { return }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// - Returns: whether the service did not answer, so that there is nothing to wait for.
+    private func deliverAbandoned(_ file: OutboxFile) async -> Bool {
+        guard let right = file.delivery() else { return false }
         defer { extendLifetime(right) }
-        for (target, writes) in Dictionary(grouping: outbox.writes, by: { OutboxTarget($0, of: domain) }) {
+        for (target, writes) in Dictionary(grouping: file.abandoned(), by: { OutboxTarget($0, of: domain) }) {
             do {
                 try await deliver(writes, to: target)
                 file.remove(writes)
                 if target.store != nil { await storeChanged() }
             } catch {
                 // The writes stay for the next time.
+                return true
             }
         }
-    }
-
-    /// Returns the right to deliver. If this process has put writes into the outbox, waits up to two seconds for
-    /// another process's delivery, so that what is read from the service next includes them.
-    private func right(to file: OutboxFile) async -> OutboxFile.Delivery? {
-        let end = EventLoop.now + 2_000_000
-        while true {
-            if let right = file.delivery() { return right }
-            guard waits || outboxes.hasBoxed(domain), file.exists, EventLoop.now < end else { return nil }
-            try? await Task.sleep(for: .milliseconds(20))
-        }
+        return false
     }
 
     private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {

@@ -53,6 +53,13 @@ package struct OutboxFile: Sendable {
     /// Whether the outbox exists.
     package var exists: Bool { paths.contains { access($0, F_OK) == 0 } }
 
+    /// Returns the writes whose processes have ended, so that any other may deliver them.
+    package func abandoned() -> [Outbox.Write] {
+        let writes = read()?.writes ?? []
+        let running = Set(writes.map(\.owner)).filter { OutboxOwner.isRunning($0, in: directory) }
+        return writes.filter { !running.contains($0.owner) }
+    }
+
     /// Returns the outbox; `nil` if there is none. An unreadable file is renamed, for the user to examine.
     package func read() -> Outbox? {
         // If nothing can be written, there is no lock, and the file doesn't change.
@@ -89,12 +96,21 @@ package struct OutboxFile: Sendable {
     /// Removes writes that the service has taken. Writes that were added meanwhile stay.
     package func remove(_ taken: [Outbox.Write]) {
         let taken = Dictionary(grouping: taken, by: \.target)
+        remove { taken[$0.target]?.contains($0) == true }
+    }
+
+    /// Removes the writes for which a closure returns true.
+    package func remove(where isTaken: (Outbox.Write) -> Bool) {
         try? withLock {
             for path in paths {
                 guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
                 var remaining = Outbox(domain: domain)
-                remaining.add(outbox.writes.filter { taken[$0.target]?.contains($0) != true })
-                if remaining.writes.isEmpty { unlink(path) } else { _ = replace(path, by: remaining) }
+                remaining.add(outbox.writes.filter { !isTaken($0) })
+                if remaining.writes.isEmpty {
+                    unlink(path)
+                } else if remaining.writes.count < outbox.writes.count {
+                    _ = replace(path, by: remaining)
+                }
             }
         }
     }
@@ -111,7 +127,7 @@ package struct OutboxFile: Sendable {
     /// Returns the right to deliver; `nil` while another process has it, and if the outbox could not be removed
     /// afterwards: it would be delivered again and again, over newer values.
     package func delivery() -> Delivery? {
-        guard isOwn(directory, S_IFDIR), access(directory, W_OK) == 0 else { return nil }
+        guard Self.isOwn(directory, S_IFDIR), access(directory, W_OK) == 0 else { return nil }
         let descriptor = open(stem + ".delivery", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return nil }
         let delivery = Delivery(descriptor)
@@ -143,7 +159,7 @@ package struct OutboxFile: Sendable {
         guard descriptor >= 0 else { return .none }
         defer { close(descriptor) }
         // Only this user can write to the directory, so the file that is checked is the one that was opened.
-        guard isOwn(directory, S_IFDIR), isOwn(path, S_IFREG),
+        guard Self.isOwn(directory, S_IFDIR), Self.isOwn(path, S_IFREG),
             let bytes = try? Files.read(descriptor, atMost: Self.maximumSize)
         else { return .none }
         do {
@@ -175,22 +191,22 @@ package struct OutboxFile: Sendable {
     }
 
     private func withLock<T>(_ body: () -> T) throws(SystemError) -> T {
-        try makeDirectory()
+        try Self.make(directory)
         let lock = try Files.check { open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(lock) }
         _ = try Files.check { flock(lock, LOCK_EX) }
         return body()
     }
 
-    /// Makes the directory, and those above it.
+    /// Makes the directory of outboxes, and those above it.
     /// - Throws: why there is none; also if it is another user's, because nothing may be put there.
-    private func makeDirectory() throws(SystemError) {
+    static func make(_ directory: String) throws(SystemError) {
         if isOwn(directory, S_IFDIR) { return }
         try Files.makeDirectories(directory)
         guard isOwn(directory, S_IFDIR) else { throw SystemError(EPERM) }
     }
 
-    private func isOwn(_ path: String, _ type: mode_t) -> Bool {
+    private static func isOwn(_ path: String, _ type: mode_t) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == type && status.st_uid == geteuid()
     }

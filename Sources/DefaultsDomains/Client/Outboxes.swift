@@ -5,13 +5,18 @@ internal import Synchronization
 
 /// The outboxes of a process: what it puts into them, and removes once the service has it.
 package final class Outboxes: Sendable {
+    private struct Filling {
+        /// Taken with the first write that is put into an outbox.
+        var owner: OutboxOwner?
+        var isComplaintMade = false
+    }
+
     private let directory: String?
     /// Held while outboxes are changed, and longer than any other lock. It serializes the changes, because older writes
     /// must not replace newer ones.
-    private let filling = Mutex(Complaint())
-    private struct Complaint { var isMade = false }
-    /// What this process has put into outboxes and not seen in the service since.
-    private let boxed = Mutex<[Text: [Outbox.Write]]>([:])
+    private let filling = Mutex(Filling())
+    /// The domains whose outboxes may have writes of this process.
+    private let filled = Mutex<Set<Text>>([])
 
     /// - Parameter directory: the directory of the outboxes; `nil` if there is none.
     package init(directory: String?) {
@@ -21,37 +26,45 @@ package final class Outboxes: Sendable {
     /// Returns the file of a domain's outbox; `nil` if there is no directory.
     package func file(_ domain: Text) -> OutboxFile? { directory.map { OutboxFile(domain: domain, directory: $0) } }
 
-    /// Whether this process has put writes into a domain's outbox that it has not seen in the service since.
-    package func hasBoxed(_ domain: Text) -> Bool { boxed.withLock { $0[domain]?.isEmpty == false } }
+    /// Whether a domain's outbox may have writes of this process.
+    package func isFilled(_ domain: Text) -> Bool { filled.withLock { $0.contains(domain) } }
 
-    /// Puts writes into the outboxes of domains.
+    /// Makes the outboxes of domains hold what the service still lacks, and nothing else of this process.
     ///
-    /// - Parameters:
-    ///   - writes: returns the writes for a domain's outbox.
-    ///   - pending: returns what the service still lacks of a domain, once the writes are in the outbox.
-    /// - Returns: whether all writes are in the outboxes.
-    package func fill(
-        _ domains: some Sequence<Text>, writes: (Text) -> [Outbox.Write], pending: (Text) -> [Outbox.Write]
-    ) -> Bool {
-        filling.withLock { complaint in
-            domains.reduce(true) { isFilled, domain in
-                let writes = writes(domain)
-                if writes.isEmpty { return isFilled }
-                guard let file = file(domain) else {
-                    if !complaint.isMade { logDefaults(Self.homeless) }
-                    complaint.isMade = true
-                    return false
-                }
-                guard file.add(writes) else { return false }
-                boxed.withLock { boxed in
-                    let targets = Set(writes.map(\.target))
-                    boxed[domain] = boxed[domain, default: []].filter { !targets.contains($0.target) } + writes
-                }
-                // The service may have taken some of them meanwhile.
-                remove(from: domain, allBut: pending(domain))
-                return isFilled
+    /// - Parameter pending: returns what the service lacks of a domain. It is asked again once that is in the outbox,
+    ///   because the service may have taken some of it meanwhile.
+    /// - Returns: whether all of it is in the outboxes.
+    package func fill(_ domains: some Sequence<Text>, pending: (Text) -> [Outbox.Write]) -> Bool {
+        filling.withLock { filling in
+            domains.reduce(true) { isKept, domain in
+                let isAdded = add(pending(domain), to: domain, &filling)
+                removeTaken(domain, filling, pending)
+                return isKept && isAdded
             }
         }
+    }
+
+    /// Removes the writes that this process has put into an outbox and that are no longer pending.
+    package func removeTaken(_ domain: Text, pending: (Text) -> [Outbox.Write]) {
+        filling.withLock { removeTaken(domain, $0, pending) }
+    }
+
+    private func add(_ writes: [Outbox.Write], to domain: Text, _ filling: inout Filling) -> Bool {
+        if writes.isEmpty { return true }
+        guard let directory, let file = file(domain) else {
+            if !filling.isComplaintMade { logDefaults(Self.homeless) }
+            filling.isComplaintMade = true
+            return false
+        }
+        let owner = filling.owner ?? OutboxOwner(in: directory)
+        filling.owner = owner
+        _ = filled.withLock { $0.insert(domain) }
+        return file.add(
+            writes.map {
+                var write = $0
+                write.owner = owner.number
+                return write
+            })
     }
 
     private static let homeless = """
@@ -59,34 +72,12 @@ package final class Outboxes: Sendable {
         XDG_STATE_HOME nor HOME names one, or the program is set-user-ID. They are lost when the program ends.
         """
 
-    /// Removes the writes that this process has put into an outbox and that are no longer pending.
-    package func removeTaken(_ domain: Text, pending: () -> [Outbox.Write]) {
-        filling.withLock { _ in remove(from: domain, allBut: pending()) }
-    }
-
-    private func remove(from domain: Text, allBut pending: [Outbox.Write]) {
-        let pending = Dictionary(grouping: pending, by: \.target)
-        let taken = boxed.withLock { boxed in
-            var writes = boxed[domain] ?? []
-            let first = writes.partition { write in
-                pending[write.target]?.contains { $0.value == write.value } != true
-            }
-            boxed[domain] = Array(writes[..<first])
-            return Array(writes[first...])
+    private func removeTaken(_ domain: Text, _ filling: Filling, _ pending: (Text) -> [Outbox.Write]) {
+        guard isFilled(domain), let owner = filling.owner else { return }
+        let pending = Dictionary(grouping: pending(domain), by: \.target)
+        file(domain)?.remove { write in
+            write.owner == owner.number && pending[write.target]?.contains { $0.value == write.value } != true
         }
-        if !taken.isEmpty { file(domain)?.remove(taken) }
-    }
-
-    /// Takes note of an outbox's delivery.
-    /// - Returns: the writes that this process had put into the outbox and that are gone from it.
-    package func delivered(_ domain: Text) -> [Outbox.Write] {
-        guard hasBoxed(domain), let file = file(domain) else { return [] }
-        let left = Dictionary(grouping: file.read()?.writes ?? [], by: \.target)
-        return boxed.withLock { boxed in
-            var writes = boxed[domain] ?? []
-            let first = writes.partition { left[$0.target]?.contains($0) != true }
-            boxed[domain] = Array(writes[..<first])
-            return Array(writes[first...])
-        }
+        if pending.isEmpty { _ = filled.withLock { $0.remove(domain) } }
     }
 }

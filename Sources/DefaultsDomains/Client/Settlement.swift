@@ -70,13 +70,7 @@ struct Settlement {
         let domains = process.state.withLock { state in
             Set(state.layers.keys.compactMap(\.place?.domain)).union(state.roaming.keys)
         }
-        return process.outboxes.fill(domains) { domain in
-            process.state.withLock {
-                $0.keepInOutbox(domain, time: Int64(Date().timeIntervalSince1970 * 1_000_000))
-            }
-        } pending: { domain in
-            process.pendingWrites(of: domain)
-        }
+        return process.outboxes.fill(domains, pending: process.pendingWrites)
     }
 
     /// Fills the outboxes on the observers' queue.

@@ -5,7 +5,7 @@
 //     Version   1
 //     Domain    the domain's name
 //     Writes    [ Key, Value (absent if removed), Host, Store (of a key that roams), Time, Generation,
-//                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none) ]
+//                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none), Owner (absent if 0) ]
 //
 // A reader ignores a file of another version, of another domain, or that it can't read to its end.
 
@@ -31,11 +31,14 @@ package struct Outbox: Equatable, Sendable {
         /// Values that the process may have given the service for the key before, without an answer; `nil` is a
         /// removal. If the service has one of these, this write is the later one.
         package var unanswered: [Value?]
+        /// The number of the process that sends this write itself as long as it runs, as an ``OutboxOwner``; 0 if any
+        /// process may deliver it.
+        package var owner: Int64
 
         /// Makes a write from its parts.
         package init(
             key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64,
-            unanswered: [Value?] = []
+            unanswered: [Value?] = [], owner: Int64 = 0
         ) {
             self.key = key
             self.value = value
@@ -44,6 +47,7 @@ package struct Outbox: Equatable, Sendable {
             self.time = time
             self.generation = generation
             self.unanswered = unanswered
+            self.owner = owner
         }
     }
 
@@ -136,6 +140,7 @@ extension Outbox.Write {
         ]
         entry["Value"] = value
         entry["Store"] = store.map { .string($0) }
+        if owner != 0 { entry["Owner"] = .integer(owner) }
         if !unanswered.isEmpty { entry["Unanswered"] = .array(unanswered.map { .array($0.map { [$0] } ?? []) }) }
         return .dictionary(entry)
     }
@@ -160,8 +165,13 @@ extension Outbox.Write {
                 unanswered.append(values.first)
             }
         }
+        var owner: Int64 = 0
+        if let given = entry["Owner"] {
+            guard case .integer(let number) = given else { return nil }
+            owner = number
+        }
         self.init(
             key: key, value: entry["Value"], isHost: isHost, store: store, time: time,
-            generation: UInt64(bitPattern: generation), unanswered: unanswered)
+            generation: UInt64(bitPattern: generation), unanswered: unanswered, owner: owner)
     }
 }
