@@ -47,6 +47,7 @@ public enum Excuse: String, CaseIterable, Sendable {
     case lostDevice = "lost device"
     case clearedAccount = "account cleared"
     case removedStore = "store removed"
+    case leftAccount = "account left"
 }
 
 /// The writes of all devices.

@@ -177,6 +177,7 @@ final class Process: @unchecked Sendable {
         _ remote: RemoteAccount, _ backend: any RemoteBackend, _ place: Int, _ held: HeldKey?,
         isRestored: Bool = false
     ) {
+        let (before, former) = (world.states(device), device.account)
         do {
             if isRestored {
                 try sync.signIn(to: backend, asRestored: remote)
@@ -191,7 +192,16 @@ final class Process: @unchecked Sendable {
             place: place, identifier: database.account.identifier, isSignedIn: true)
         if world.movesToKeys { file.key = held.map { .init($0) } }
         device.noteEntry(file)
+        if let former, former.place == place, isUnknown(former, at: place) {
+            world.excuse(device, for: .leftAccount, before: before, place: place, after: world.states(device))
+        }
         verify()
+    }
+
+    /// Whether nothing tells that an account in plain, which the user has left, is the encrypted one in its place.
+    private func isUnknown(_ left: WholeDevice.AccountFile, at place: Int) -> Bool {
+        !left.isSignedIn && left.key == nil && device.account?.key != nil
+            && !world.places[place].names(seenBy: device.number).contains { $0.hasSuffix(left.identifier + "03") }
     }
 
     // MARK: Cycles

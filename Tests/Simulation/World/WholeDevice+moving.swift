@@ -124,6 +124,14 @@ extension WholeDevice {
     }
 
     private func giveWay() {
+        if let account, let next = account.next?.held, let chosen = chosenKey(of: account.place),
+            chosen != next.key.identifier
+        {
+            // Its user knows which of their own moves came first, and that this one has left notes.
+            let move = KeyMove(from: account.key?.held, to: next)
+            world.joinings[account.place] +=
+                [move.link, KeyLink(from: next.key, to: chosen, .gaveWay)].compactMap { $0 }
+        }
         account?.next = nil
         world.trace.note(world.timeline.now, 10, UInt64(number), line: "device \(number) gives way")
         change(onlyReads: false)
@@ -234,6 +242,9 @@ extension WholeDevice {
         world.executor.start { [self] in
             let holding = backend as? any KeyHolding
             var isDone = (try? await holding?.rejectOtherKeys(andSuccessors: false)) != nil
+            // The marker of a move that gave way may have been put back. Nobody has its words, so the key is replaced.
+            let replacesKey = !isDone && isFirst(under: key.held.key.identifier, at: file.place)
+            if replacesKey { isDone = (try? await holding?.rejectOtherKeys(andSuccessors: true)) != nil }
             if isDone { isDone = (try? await backend.open(creatingAccount: false)) != nil }
             let held = await holding?.heldKey
             isUnlocking = false
@@ -241,8 +252,22 @@ extension WholeDevice {
             guard isDone, let held else { return unlockLater() }
             account?.key?.held = held
             change(onlyReads: false)
+            if replacesKey { replaceKey(held.key.identifier) }
         }
         return true
+    }
+
+    /// Whether this is the one device on which its user replaces a key.
+    private func isFirst(under key: KeyIdentifier, at place: Int) -> Bool {
+        world.resolvesByItself
+            && world.devices.first { !$0.isGone && $0.account?.place == place && $0.key == key } === self
+    }
+
+    /// Replaces a key, at the latest when everything has been read.
+    private func replaceKey(_ former: KeyIdentifier) {
+        guard key == former, account?.next == nil else { return }
+        moveToKey()
+        world.timeline.after(minute) { [weak self] in self?.replaceKey(former) }
     }
 
     private func open(
