@@ -43,9 +43,9 @@ struct OutboxFileTests {
             let file = OutboxFile(domain: "d", directory: directory)
             #expect(!file.exists && file.read() == nil)
             #expect(file.add([write("a", 1), write("b", 1)]) && file.add([write("c", 1)]))
-            file.remove([write("a", 1), write("b", 1)])
+            try file.remove([write("a", 1), write("b", 1)])
             #expect(file.read()?.writes == [write("c", 1)])
-            file.remove([write("c", 1)])
+            try file.remove([write("c", 1)])
             #expect(!file.exists)
         }
     }

@@ -28,6 +28,19 @@ struct OutboxTests {
         #expect(outbox.writes == [write("a", .integer(2)), write("b", nil)])
     }
 
+    @Test func `of two processes' writes the later one stays, and of one process's the one that was added last`() {
+        func write(_ value: Int64, at time: Int64, by owner: Int64) -> Outbox.Write {
+            Outbox.Write(key: "a", value: .integer(value), isHost: false, time: time, generation: 1, owner: owner)
+        }
+        var outbox = Outbox(domain: "d")
+        outbox.add([write(1, at: 5, by: 1), write(2, at: 4, by: 2)])
+        #expect(outbox.writes == [write(1, at: 5, by: 1)])
+        outbox.add([write(3, at: 3, by: 1)])
+        #expect(outbox.writes == [write(3, at: 3, by: 1)])
+        outbox.add([write(4, at: 4, by: 2)])
+        #expect(outbox.writes == [write(4, at: 4, by: 2)])
+    }
+
     @Test func `a file that is torn anywhere gives nothing`() {
         var outbox = Outbox(domain: "d")
         outbox.add([write("a", .string("text")), write("b", nil)])

@@ -2,6 +2,7 @@
 
 import DefaultsDomains
 import Foundation
+import Glibc
 import PropertyList
 import Testing
 
@@ -20,7 +21,7 @@ struct OutboxesTests {
         var answers = [[taken, pending], [pending]]
         #expect(outboxes.fill([domain]) { _ in answers.removeFirst() })
         #expect(kept() == [pending])
-        outboxes.removeTaken(domain) { _ in [] }
+        outboxes.update(domain) { _ in [] }
         #expect(outboxes.file(domain)?.exists == false)
         #expect(!outboxes.isFilled(domain))
     }
@@ -44,8 +45,39 @@ struct OutboxesTests {
         #expect(file.abandoned().map(\.key) == ["a"])
         #expect(kept() == [ended, running])
         // It takes out nothing of another one.
-        outboxes.removeTaken(domain) { _ in [] }
+        outboxes.update(domain) { _ in [] }
         #expect(kept() == [ended])
+    }
+
+    @Test func `what waits in an outbox follows what is pending, and nothing new gets in before it is filled again`() {
+        let outboxes = Outboxes(directory: directory)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        #expect(outboxes.fill([domain]) { _ in [write("a", .integer(1)), write("b", .integer(1))] })
+        outboxes.update(domain) { _ in [write("a", nil), write("c", .integer(1))] }
+        #expect(kept() == [write("a", nil)])
+        #expect(outboxes.isFilled(domain))
+    }
+
+    @Test func `a process whose lock others no longer see takes another one`() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        // The directory can't be made at first, and is replaced later.
+        try Data().write(to: URL(filePath: directory))
+        let outboxes = Outboxes(directory: directory)
+        #expect(!outboxes.fill([domain]) { _ in [write("a", .integer(1))] })
+        for _ in 0..<2 {
+            try FileManager.default.removeItem(atPath: directory)
+            #expect(outboxes.fill([domain]) { _ in [write("a", .integer(1))] })
+            #expect(kept()?.count == 1 && outboxes.file(domain)?.abandoned().isEmpty == true)
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "it needs root, to give a directory away"))
+    func `in another user's directory nothing is made`() throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        #expect(chown(directory, 1234, 1234) == 0)
+        #expect(!Outboxes(directory: directory).fill([domain]) { _ in [write("a", .integer(1))] })
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     }
 
     @Test func `without a place nothing is kept`() {

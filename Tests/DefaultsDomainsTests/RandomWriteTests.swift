@@ -57,6 +57,74 @@ struct RandomWriteTests {
         }
     }
 
+    @Test(arguments: [1, .random(in: 2...(.max))] as [UInt64])
+    func `what a program has synchronized is there, though it is killed, and the service too`(seed: UInt64)
+        async throws
+    {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            var random = SplitMix(seed: seed)
+            for round in 0..<12 {
+                let path = desk.device.directory.path + "/journal-\(round)"
+                let app = try desk.start(["journal", path, "one", "\(Self.count)", "\(random.next() >> 1)"])
+                for _ in 0..<Int.random(in: 0...3, using: &random) {
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 0...150, using: &random)))
+                    try await desk.device.restart()
+                }
+                if Bool.random(using: &random) { desk.device.kill() }
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...1500, using: &random)))
+                app.kill()
+                try await desk.device.restart()
+                #expect(try await desk.run("read", "name").exit == .code(0), "\(desk.error)")
+                let values = try await desk.other().snapshot().values
+                for (key, possible) in try synchronized(path) where key.hasPrefix("one") {
+                    #expect(possible.contains(number(values[Text(key)])), "round \(round), \(key): \(possible)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `the later of two programs' writes counts, whichever of them delivers it`(isOlderFirst: Bool) async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let settings = DefaultsDomains.UserDefaults(
+                domain: editor, bus: desk.bus.address, outboxes: desk.state + "/ubiquitous-store/outbox")
+            settings.set("start", forKey: "name")
+            try await desk.settle(settings)
+            desk.device.kill()
+            if isOlderFirst {
+                settings.set("running", forKey: "name")
+                try await eventually("the write is kept") { settings.synchronize() }
+                #expect(try await desk.run("write", "name", "ended").exit == .code(0))
+            } else {
+                #expect(try await desk.run("write", "name", "ended").exit == .code(0))
+                settings.set("running", forKey: "name")
+            }
+            try await desk.device.start()
+            try await desk.settle(settings)
+            let expected = isOlderFirst ? "ended" : "running"
+            try await eventually("the later one is there") {
+                try await desk.other().value("name") == .string(Text(expected))
+            }
+            #expect(settings.string(forKey: "name") == expected)
+        }
+    }
+
+    /// Reads the possible values of the keys that a program had set when it synchronized last: those from then, or later
+    /// ones.
+    private func synchronized(_ path: String) throws -> [String: [Int?]] {
+        var (found, last): ([String: [Int?]], [String: Int?]) = ([:], [:])
+        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            let words = line.split(separator: "\t").map(String.init)
+            if words[0] == "synchronized" {
+                found = last.mapValues { [$0] }
+            } else {
+                last[words[0]] = .some(Int(words[1]))
+                found[words[0]]?.append(Int(words[1]))
+            }
+        }
+        return found
+    }
+
     private func check(_ desk: DefaultsDesk, _ names: [String], _ journals: [[String: [Int?]]]) async throws {
         let values = try await desk.other().snapshot().values
         for (name, journal) in zip(names, journals) {

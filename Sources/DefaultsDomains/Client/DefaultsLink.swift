@@ -86,11 +86,10 @@ final class DefaultsLink {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
-                // What this process has set since an ended one wrote the same key counts.
-                process.keepBeforeDelivery(domain)
-                await OutboxDelivery(domain: domain, from: process.outboxes, over: connection) {
+                await OutboxDelivery(domain: domain, from: process.outboxes, over: connection) { writes in
+                    process.noteDelivered(writes, domain)
                     // The store has a connection of its own, so its copy may be older.
-                    await process.mirror(domain)?.refresh()
+                    if writes.contains(where: { $0.store != nil }) { await process.mirror(domain)?.refresh() }
                 }.run()
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
@@ -230,6 +229,8 @@ final class DefaultsLink {
         while isUp, let connection, let process, let place = place(layer), opened.contains(place.domain),
             let call = process.nextCall(layer)
         {
+            await process.updateOutboxBeforeSending(place.domain)
+            guard attempt == self.attempt else { return }
             do {
                 let generation = try await (call.isIndivisible ? Patience() : .none).call {
                     try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)

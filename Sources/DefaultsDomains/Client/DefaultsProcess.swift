@@ -50,6 +50,9 @@ final class DefaultsProcess: Sendable {
             DefaultsState(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
     }
 
+    /// The time, in microseconds since 1970.
+    private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000_000) }
+
     // MARK: Search lists
 
     func add(_ box: SearchBox) {
@@ -176,7 +179,7 @@ final class DefaultsProcess: Sendable {
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             let ticket = done.map { state.waiters.add($0) }
             state.layers[layer, default: LayerCopy()].write(
-                changes, isWhole: isWhole, replacingAll: replacesAll, ticket: ticket)
+                changes, at: Self.now, isWhole: isWhole, replacingAll: replacesAll, ticket: ticket)
             update.layer(layer, news.keys, state)
             return (!news.isEmpty, state.toBeSent.insert(layer).inserted)
         }
@@ -231,25 +234,40 @@ final class DefaultsProcess: Sendable {
             update.layer(layer, keys, state)
             update.finish(tickets, nil, &state)
         }
-        if let domain = layer.place?.domain { emptyOutbox(domain) }
+        if let domain = layer.place?.domain { updateOutbox(domain) }
     }
 
-    /// Removes from an outbox what the service has by now, so that no process delivers it over newer values.
-    func emptyOutbox(_ domain: Text) {
+    /// Makes an outbox follow what the service has acknowledged, so that no process delivers it over newer values.
+    func updateOutbox(_ domain: Text) {
         guard outboxes.isFilled(domain) else { return }
-        Self.queue.async { [self] in outboxes.removeTaken(domain, pending: pendingWrites) }
+        Self.queue.async { [self] in outboxes.update(domain, pending: pendingWrites) }
     }
 
-    /// Lets what this process has set replace what ended processes have left in an outbox, before that is delivered.
-    func keepBeforeDelivery(_ domain: Text) {
-        guard outboxes.file(domain)?.exists == true, !pendingWrites(of: domain).isEmpty else { return }
-        _ = outboxes.fill([domain], pending: pendingWrites)
+    /// Makes an outbox follow what is about to be sent. If the process ended after an acknowledgement, and before it
+    /// could take an older value out, that would be delivered. It is no older one for the service if the newer write was
+    /// the removal of a key that was not there, which changes nothing.
+    func updateOutboxBeforeSending(_ domain: Text) async {
+        guard outboxes.isFilled(domain) else { return }
+        await withCheckedContinuation { continuation in
+            Self.queue.async { [self] in
+                outboxes.update(domain, pending: pendingWrites)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Notes what this process has delivered for ended ones.
+    func noteDelivered(_ writes: [Outbox.Write], _ domain: Text) {
+        state.withLock { state in
+            for write in writes where write.store == nil {
+                state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
+            }
+        }
     }
 
     /// Returns a domain's writes that the service has not acknowledged.
     func pendingWrites(of domain: Text) -> [Outbox.Write] {
-        let time = Int64(Date().timeIntervalSince1970 * 1_000_000)
-        return state.withLock { $0.pendingWrites(of: domain, time: time) }
+        state.withLock { $0.pendingWrites(of: domain, now: Self.now) }
     }
 
     func refused(_ layer: SearchList.Layer, _ error: any Error) {
@@ -265,7 +283,7 @@ final class DefaultsProcess: Sendable {
             update.finish(write.tickets, error, &state)
         }
         logRefusalsSoon(of: layer)
-        if let domain = layer.place?.domain { emptyOutbox(domain) }
+        if let domain = layer.place?.domain { updateOutbox(domain) }
         guard isTakenBack, (error as? UbiquitousStoreError)?.code == .quotaExceeded else { return }
         Self.queue.async { UserDefaults.postSizeLimitExceeded() }
     }

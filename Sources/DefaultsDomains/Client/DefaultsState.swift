@@ -38,15 +38,17 @@ struct DefaultsState {
     }
 
     /// Returns a domain's writes that the service has not acknowledged.
-    func pendingWrites(of domain: Text, time: Int64) -> [Outbox.Write] {
+    ///
+    /// - Parameter now: the time for keys that roam, of which it isn't known when they were set, in microseconds since 1970.
+    func pendingWrites(of domain: Text, now: Int64) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
             return copy.pending.map { key, value in
                 Outbox.Write(
-                    key: key, value: value, isHost: isHost, time: time, generation: copy.known(key),
-                    unanswered: copy.unanswered(key).map { [$0] } ?? [])
+                    key: key, value: value, isHost: isHost, time: copy.time(key), generation: copy.known(key),
+                    unanswered: copy.unanswered(key))
             }
-        } + (roaming[domain]?.pendingWrites(time: time) ?? [])
+        } + (roaming[domain]?.pendingWrites(time: now) ?? [])
     }
 }
 

@@ -72,6 +72,10 @@ package struct LayerCopy {
     private var verifying: UInt64?
     /// Writes that were on their way when the service went, and may have been taken.
     private var uncertain: Changes = [:]
+    /// When the keys that wait were set, in microseconds since 1970.
+    private var times: [Text: Int64] = [:]
+    /// What this process has delivered for ended ones since the service went.
+    private var delivered: [Text: Outbox.Write] = [:]
 
     /// Makes a layer of which nothing is known.
     package init() {}
@@ -85,11 +89,13 @@ package struct LayerCopy {
     /// Returns the generation that was known when the pending write of a key was made.
     package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
 
-    /// Returns the value of a key that the service may have taken without this process hearing of it; `nil` if there is
-    /// none, and `.some(nil)` if it is a removal.
-    package func unanswered(_ key: Text) -> Value?? {
+    /// Returns when a key that waits was set, in microseconds since 1970.
+    package func time(_ key: Text) -> Int64 { times[key] ?? 0 }
+
+    /// Returns the value of a key that the service may have taken without this process hearing of it, if there is one.
+    package func unanswered(_ key: Text) -> [Value?] {
         let onItsWay = verifying == nil ? sent.last { $0.changes[key] != nil }?.changes[key] : nil
-        return onItsWay ?? uncertain[key]
+        return [onItsWay ?? uncertain[key]].compactMap { $0 }
     }
 
     private var waiting: [Write] { (verifying == nil ? sent : []) + queue }
@@ -98,11 +104,15 @@ package struct LayerCopy {
 
     /// Takes a write of the app.
     ///
-    /// - Parameter replacesAll: whether the write is to leave nothing else. That counts as long as it isn't known what
-    ///   the service has.
+    /// - Parameters:
+    ///   - time: when it was made, in microseconds since 1970.
+    ///   - replacesAll: whether the write is to leave nothing else. That counts as long as it isn't known what the
+    ///     service has.
     package mutating func write(
-        _ changes: Changes, isWhole: Bool = false, replacingAll replacesAll: Bool = false, ticket: Ticket? = nil
+        _ changes: Changes, at time: Int64 = 0, isWhole: Bool = false, replacingAll replacesAll: Bool = false,
+        ticket: Ticket? = nil
     ) {
+        for key in changes.keys { times[key] = time }
         var write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
         if replacesAll && generation == nil {
             // Nothing was sent yet, and what was set before goes with all the rest.
@@ -153,6 +163,9 @@ package struct LayerCopy {
             isIndivisible: count == 1 && first.isIndivisible)
     }
 
+    /// Notes that this process has delivered a write of this layer that an ended process had left in an outbox.
+    package mutating func noteDelivered(_ write: Outbox.Write) { delivered[write.key] = write }
+
     /// Notes that the service has taken what was sent.
     /// - Returns: the tickets of callers that waited for this.
     package mutating func acknowledged(_ generation: UInt64) -> [Ticket] {
@@ -165,6 +178,7 @@ package struct LayerCopy {
         }
         let writes = sent
         sent = []
+        if isSettled { times = [:] }
         // A snapshot that is newer than this answer is right already.
         if generation > self.generation ?? 0 { for write in writes { base.make(write.changes) } }
         for write in writes { uncover(write.changes.keys) }
@@ -242,14 +256,18 @@ package struct LayerCopy {
     ///   - generation: the generation of the first snapshot after the service's return.
     ///   - values: the snapshot's values.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
-        defer { uncertain = [:] }
+        defer { (uncertain, delivered) = ([:], [:]) }
         guard seen > 0, !queue.isEmpty else { return }
         var since: [Text: UInt64] = [:]
         for write in queue {
             for key in write.changes.keys { since[key] = write.since ?? seen }
         }
-        // The service had taken writes of these keys before it went. What was written here since must not lose to them.
-        let taken = since.keys.filter { unanswered($0) == .some(values[$0]) }
+        // What was written here must not lose to this process's own earlier writes, if the service had taken them before
+        // it went, nor to what this process has delivered since for others, if they had set it earlier.
+        let taken = since.keys.filter { key in
+            let earlier = delivered[key].map { $0.time <= time(key) ? [$0.value] : [] } ?? []
+            return (unanswered(key) + earlier).contains(values[key])
+        }
         for key in taken { since[key] = generation }
         let (changes, tickets) = (pending, queue.flatMap(\.tickets))
         if queue.contains(where: \.isWhole) {

@@ -11,48 +11,51 @@ package struct OutboxDelivery {
     private let domain: Text
     private let file: OutboxFile?
     private let connection: ServiceConnection
-    private let waits: Bool
-    private let storeChanged: () async -> Void
+    private let delivered: ([Outbox.Write]) async -> Void
 
-    /// - Parameters:
-    ///   - waits: whether to wait, for up to two seconds, until the outbox is empty: for another process's delivery, and
-    ///     for processes that run to send what they have put there.
-    ///   - storeChanged: is called when values have been delivered to the store of the keys that roam.
+    /// - Parameter delivered: is called with writes that the service has taken or refused, or for which it has kept a
+    ///   newer value.
     package init(
-        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, waiting waits: Bool = false,
-        storeChanged: @escaping () async -> Void = {}
+        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection,
+        _ delivered: @escaping ([Outbox.Write]) async -> Void = { _ in }
     ) {
-        (self.domain, self.connection, self.waits) = (domain, connection, waits)
+        (self.domain, self.connection, self.delivered) = (domain, connection, delivered)
         file = outboxes.file(domain)
-        self.storeChanged = storeChanged
     }
 
     /// Delivers the outbox. What the service doesn't answer stays for the next time.
-    package func run() async {
+    ///
+    /// - Parameter end: until when to wait if another process is delivering, or if processes that run have not sent yet
+    ///   what they have put there, as a time of the event loop; `nil` not to wait.
+    package func run(waitingUntil end: UInt64? = nil) async {
         guard let file else { return }
-        let end = EventLoop.now + 2_000_000
+        var pause = Duration.milliseconds(10)
         while file.exists {
-            if await deliverAbandoned(file) { return }
-            guard waits, EventLoop.now < end else { return }
-            try? await Task.sleep(for: .milliseconds(20))
+            guard (try? await deliverAbandoned(file)) != nil, let end, file.read() != nil, EventLoop.now < end else {
+                return
+            }
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(100))
         }
     }
 
-    /// - Returns: whether the service did not answer, so that there is nothing to wait for.
-    private func deliverAbandoned(_ file: OutboxFile) async -> Bool {
-        guard let right = file.delivery() else { return false }
+    /// - Throws: why some of the writes stay for the next time.
+    private func deliverAbandoned(_ file: OutboxFile) async throws {
+        guard let right = file.delivery() else { return }
         defer { extendLifetime(right) }
-        for (target, writes) in Dictionary(grouping: file.abandoned(), by: { OutboxTarget($0, of: domain) }) {
+        var failure: (any Error)?
+        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain) }) {
+            // A process may have replaced some of them meanwhile, and sent what replaces them.
+            let writes = file.abandoned().filter { OutboxTarget($0, of: domain) == target }
             do {
                 try await deliver(writes, to: target)
-                file.remove(writes)
-                if target.store != nil { await storeChanged() }
+                await delivered(writes)
+                try file.remove(writes)
             } catch {
-                // The writes stay for the next time.
-                return true
+                failure = error
             }
         }
-        return false
+        if let failure { throw failure }
     }
 
     private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {

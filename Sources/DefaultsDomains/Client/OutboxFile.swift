@@ -2,7 +2,8 @@
 
 // The outbox's file is $XDG_STATE_HOME/ubiquitous-store/outbox/<domain>.plist, 0600, replaced atomically. Several
 // processes may change it, under a lock. The lock is a file of its own, because the outbox's file is replaced. An
-// outbox of another version of this library stays for that version; this one then uses <domain>.v1.plist.
+// outbox of another version of this library stays for that version; this one then uses <domain>.v1.plist. The file
+// .owners tells which processes run: see OutboxOwner.
 
 internal import Files
 internal import Foundation
@@ -56,7 +57,7 @@ package struct OutboxFile: Sendable {
     /// Returns the writes whose processes have ended, so that any other may deliver them.
     package func abandoned() -> [Outbox.Write] {
         let writes = read()?.writes ?? []
-        let running = Set(writes.map(\.owner)).filter { OutboxOwner.isRunning($0, in: directory) }
+        let running = OutboxOwner.running(among: Set(writes.map(\.owner)), in: directory)
         return writes.filter { !running.contains($0.owner) }
     }
 
@@ -94,22 +95,25 @@ package struct OutboxFile: Sendable {
     }
 
     /// Removes writes that the service has taken. Writes that were added meanwhile stay.
-    package func remove(_ taken: [Outbox.Write]) {
+    /// - Throws: why they are still there.
+    package func remove(_ taken: [Outbox.Write]) throws {
         let taken = Dictionary(grouping: taken, by: \.target)
-        remove { taken[$0.target]?.contains($0) == true }
+        try update { taken[$0.target]?.contains($0) == true ? nil : $0 }
     }
 
-    /// Removes the writes for which a closure returns true.
-    package func remove(where isTaken: (Outbox.Write) -> Bool) {
-        try? withLock {
+    /// Replaces each write by what a closure returns for it, or removes it.
+    /// - Throws: why the outbox is as it was.
+    package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws {
+        try withLock { () throws(SystemError) in
             for path in paths {
                 guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
-                var remaining = Outbox(domain: domain)
-                remaining.add(outbox.writes.filter { !isTaken($0) })
-                if remaining.writes.isEmpty {
-                    unlink(path)
-                } else if remaining.writes.count < outbox.writes.count {
-                    _ = replace(path, by: remaining)
+                var updated = Outbox(domain: domain)
+                updated.add(outbox.writes.compactMap(body))
+                if updated == outbox { continue }
+                if updated.writes.isEmpty {
+                    _ = try Files.check { unlink(path) }
+                } else if !replace(path, by: updated) {
+                    throw SystemError(EIO)
                 }
             }
         }
@@ -190,12 +194,12 @@ package struct OutboxFile: Sendable {
         return false
     }
 
-    private func withLock<T>(_ body: () -> T) throws(SystemError) -> T {
+    private func withLock<T>(_ body: () throws(SystemError) -> T) throws(SystemError) -> T {
         try Self.make(directory)
         let lock = try Files.check { open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(lock) }
         _ = try Files.check { flock(lock, LOCK_EX) }
-        return body()
+        return try body()
     }
 
     /// Makes the directory of outboxes, and those above it.

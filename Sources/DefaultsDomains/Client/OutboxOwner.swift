@@ -15,41 +15,51 @@ internal import Glibc
 final class OutboxOwner: Sendable {
     /// The number that the process's writes have; never 0.
     let number: Int64 = .random(in: 1...(1 << 62))
+    private let path: String
     private let descriptor: Int32
+    private let isLocked: Bool
+
+    // The C library's header declares these for C alone: F_OFD_GETLK and F_OFD_SETLK of linux/fcntl.h.
+    private static let (getLock, setLock): (Int32, Int32) = (36, 37)
 
     /// Locks the number in a directory of outboxes. Where that is not possible, others deliver these writes at any time.
     init(in directory: String) {
-        try? OutboxFile.make(directory)
-        descriptor = Self.open(directory, O_RDWR | O_CREAT)
+        path = Self.path(in: directory)
+        // In another user's directory, nothing may be made.
+        let isOwn = (try? OutboxFile.make(directory)) != nil
+        descriptor = isOwn ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) : -1
         var lock = Self.lock(of: number)
-        _ = fcntl(descriptor, Self.setLock, &lock)
+        isLocked = descriptor >= 0 && fcntl(descriptor, Self.setLock, &lock) == 0
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    // The C library's header declares these for C alone: F_OFD_GETLK and F_OFD_SETLK of linux/fcntl.h.
-    private static let getLock: Int32 = 36
-    private static let setLock: Int32 = 37
+    /// Whether others see the lock: the file has not been replaced or removed since.
+    var isSeen: Bool {
+        var (own, there) = (stat(), stat())
+        return isLocked && fstat(descriptor, &own) == 0 && lstat(path, &there) == 0
+            && (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+    }
 
-    /// Whether the process with a number runs.
-    static func isRunning(_ number: Int64, in directory: String) -> Bool {
-        guard number > 0 else { return false }
-        let descriptor = open(directory, O_RDWR)
-        guard descriptor >= 0 else { return false }
+    /// Returns those of some numbers whose processes run. If that can't be found out now, all of them may.
+    static func running(among numbers: Set<Int64>, in directory: String) -> Set<Int64> {
+        let descriptor = open(path(in: directory), O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return errno == EMFILE || errno == ENFILE ? numbers : [] }
         defer { close(descriptor) }
-        var lock = lock(of: number)
-        return fcntl(descriptor, getLock, &lock) == 0 && lock.l_type != F_UNLCK
+        return numbers.filter { number in
+            guard number > 0 else { return false }
+            var lock = lock(of: number)
+            return fcntl(descriptor, getLock, &lock) == 0 && lock.l_type != F_UNLCK
+        }
     }
 
-    private static func open(_ directory: String, _ flags: Int32) -> Int32 {
-        Glibc.open(directory + "/.owners", flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    }
+    private static func path(in directory: String) -> String { directory + "/.owners" }
 
     private static func lock(of number: Int64) -> flock {
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)
-        (lock.l_start, lock.l_len) = (off_t(number), 1)
+        (lock.l_start, lock.l_len) = (off_t(clamping: number), 1)
         return lock
     }
 }

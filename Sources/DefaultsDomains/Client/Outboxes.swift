@@ -38,15 +38,15 @@ package final class Outboxes: Sendable {
         filling.withLock { filling in
             domains.reduce(true) { isKept, domain in
                 let isAdded = add(pending(domain), to: domain, &filling)
-                removeTaken(domain, filling, pending)
+                update(domain, filling, pending)
                 return isKept && isAdded
             }
         }
     }
 
-    /// Removes the writes that this process has put into an outbox and that are no longer pending.
-    package func removeTaken(_ domain: Text, pending: (Text) -> [Outbox.Write]) {
-        filling.withLock { removeTaken(domain, $0, pending) }
+    /// Makes the writes that this process has put into an outbox those that are pending now, and removes the others.
+    package func update(_ domain: Text, pending: (Text) -> [Outbox.Write]) {
+        filling.withLock { update(domain, $0, pending) }
     }
 
     private func add(_ writes: [Outbox.Write], to domain: Text, _ filling: inout Filling) -> Bool {
@@ -56,15 +56,10 @@ package final class Outboxes: Sendable {
             filling.isComplaintMade = true
             return false
         }
-        let owner = filling.owner ?? OutboxOwner(in: directory)
+        let owner = filling.owner.flatMap { $0.isSeen ? $0 : nil } ?? OutboxOwner(in: directory)
         filling.owner = owner
         _ = filled.withLock { $0.insert(domain) }
-        return file.add(
-            writes.map {
-                var write = $0
-                write.owner = owner.number
-                return write
-            })
+        return file.add(writes.map { $0.owned(by: owner) })
     }
 
     private static let homeless = """
@@ -72,12 +67,25 @@ package final class Outboxes: Sendable {
         XDG_STATE_HOME nor HOME names one, or the program is set-user-ID. They are lost when the program ends.
         """
 
-    private func removeTaken(_ domain: Text, _ filling: Filling, _ pending: (Text) -> [Outbox.Write]) {
-        guard isFilled(domain), let owner = filling.owner else { return }
-        let pending = Dictionary(grouping: pending(domain), by: \.target)
-        file(domain)?.remove { write in
-            write.owner == owner.number && pending[write.target]?.contains { $0.value == write.value } != true
+    private func update(_ domain: Text, _ filling: Filling, _ pending: (Text) -> [Outbox.Write]) {
+        guard isFilled(domain), let owner = filling.owner, let file = file(domain) else { return }
+        let pending = Dictionary(pending(domain).map { ($0.target, $0) }) { $1 }
+        var isEmpty = true
+        let isUpdated: Void? = try? file.update { write in
+            guard write.owner == owner.number else { return write }
+            guard var own = pending[write.target]?.owned(by: owner) else { return nil }
+            isEmpty = false
+            if own.value == write.value { own.time = write.time }
+            return own
         }
-        if pending.isEmpty { _ = filled.withLock { $0.remove(domain) } }
+        if isUpdated != nil, isEmpty { _ = filled.withLock { $0.remove(domain) } }
+    }
+}
+
+extension Outbox.Write {
+    fileprivate func owned(by owner: OutboxOwner) -> Self {
+        var write = self
+        write.owner = owner.number
+        return write
     }
 }

@@ -172,7 +172,7 @@ extension DefaultsProcess {
             state.roaming[domain]?.isLoaded = isLoaded
             update.roaming(domain, &state, written, isTold: written != nil || isFirst)
         }
-        if written == nil { emptyOutbox(domain) }
+        if written == nil { updateOutbox(domain) }
     }
 
     private func announced(_ domain: Text, _ event: StoreMirror.Event) {

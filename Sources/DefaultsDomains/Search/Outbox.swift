@@ -24,7 +24,8 @@ package struct Outbox: Equatable, Sendable {
         package var isHost: Bool
         /// The store of the key; `nil` for the domain.
         package var store: Text?
-        /// When the write was made, in microseconds since 1970-01-01T00:00:00Z.
+        /// When the key was set, in microseconds since 1970-01-01T00:00:00Z; if the key roams, when this was put into the
+        /// outbox.
         package var time: Int64
         /// The layer's or store's generation that the process had seen; 0 if it had seen none.
         package var generation: UInt64
@@ -80,12 +81,19 @@ package struct Outbox: Equatable, Sendable {
         }
     }
 
-    /// Adds writes. A later one of the same key and layer replaces an earlier one.
+    /// Adds writes. The later one of the same key and layer stays; of one process, that is the one added last.
     package mutating func add(_ added: [Write]) {
-        var replaced: Set<Write.Target> = []
-        let latest = added.reversed().filter { replaced.insert($0.target).inserted }.reversed()
-        writes.removeAll { replaced.contains($0.target) }
-        writes += latest
+        var places = Dictionary(writes.enumerated().map { ($1.target, $0) }) { $1 }
+        var replaced: Set<Int> = []
+        for write in added {
+            if let place = places[write.target] {
+                if writes[place].owner != write.owner, writes[place].time > write.time { continue }
+                replaced.insert(place)
+            }
+            places[write.target] = writes.count
+            writes.append(write)
+        }
+        writes = writes.enumerated().filter { !replaced.contains($0.offset) }.map(\.element)
     }
 
     // MARK: The file

@@ -60,8 +60,9 @@ struct DefaultsCall {
     private func deliverOutboxes() async {
         guard isProgramsBus, uid == geteuid(), let domain = words.domain else { return }
         let outboxes = Outboxes(directory: OutboxFile.standardDirectory())
+        let end = EventLoop.now + 2_000_000
         for name in [domain, DefaultsWords.globalDomain] {
-            await OutboxDelivery(domain: name, from: outboxes, over: connection, waiting: true).run()
+            await OutboxDelivery(domain: name, from: outboxes, over: connection).run(waitingUntil: end)
         }
     }
 
