@@ -27,7 +27,7 @@ struct Program: ParsableCommand {
 
             Exit status: 0 success; 1 no such value; 2 the command line or a file is invalid; 3 the service refused; 4 \
             the service or the account's remote can't be reached. With 2 nothing was changed, and with 3 nothing \
-            except by "admin backup" and "admin restore". "account encrypt" and "account replace-key" may continue \
+            except by "admin backup" and "admin restore", and if only the report of a change can't be printed. "account encrypt" and "account replace-key" may continue \
             after they have returned 4; see "status".
             """,
         version: Release.version,
@@ -60,6 +60,7 @@ struct Program: ParsableCommand {
             try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
             var command = try parseAsRoot()
             try command.run()
+            Glibc.exit(Output.finish().rawValue)
         } catch {
             end(error)
         }

@@ -141,8 +141,24 @@ import UbiquitousStoreTesting
             try Data("junk".utf8).write(to: URL(filePath: "\(folder)/a/\(marker)"))
             let mended = try await terminal.ctl("account", "resolve", "local", "--json")
             #expect(mended.code == 0 && mended.output == #"{"changed":true}"# && mended.error == "", "\(mended)")
-            try FileManager.default.removeItem(atPath: folder)
+            // The service may be writing there.
+            rename(folder, folder + "-away")
             expect(try await terminal.ctl("account", "resolve", "local"), 4, "is not there")
+            expect(try await terminal.ctl("set", "theme", "light"), 0)
+            try await eventually("the folder is missed") {
+                try await terminal.ctl("status").output.hasPrefix("State         offline")
+            }
+            expect(try await terminal.ctl("account", "sign-out", "--clear-values", "--check"), 3, "--discard-changes")
+            expect(try await terminal.ctl("stores", "remove", notes, "--check"), 3, "--discard-changes")
+        }
+    }
+
+    @Test func `what needs a key is refused where the account is not encrypted`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("account", "replace-key"), 3, "is not encrypted")
+            expect(try await terminal.ctl("account", "replace-key", "--check"), 3, "is not encrypted")
+            expect(try await terminal.ctl("account", "unlock"), 3, "is not encrypted")
         }
     }
 

@@ -130,6 +130,22 @@ import UbiquitousStoreTesting
                 output: ("/dev/full", terminal.file("error")))
             #expect(try await list.finish() == .code(3))
             #expect(terminal.text("error").contains("No space left"))
+            expect(try await terminal.line("ubiquitousctl set --json key other >/dev/full"), 3, "The change was made")
+            #expect(try await terminal.store().value("key") == .string("other"))
+            let set = try await terminal.line("ubiquitousctl set --check --json key third >/dev/full")
+            expect(set, 3, "Standard output can't be written to: No space left")
+            try terminal.write("app.plist", ManifestText(notes).xml)
+            let check = "ubiquitousctl manifest check \(terminal.file("app.plist")) >/dev/full"
+            expect(try await terminal.line(check), 3, "No space left")
+        }
+    }
+
+    @Test func `a password as an argument is refused, and not repeated`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            let line = ["account", "sign-in", "--password", "hunter2", "webdav://localhost/me"]
+            let result = try await terminal.ctl2(line)
+            expect(result, 2, "There is no --password")
+            #expect(!result.error.contains("hunter2"))
         }
     }
 

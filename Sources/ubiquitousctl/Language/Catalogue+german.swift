@@ -299,6 +299,8 @@ extension Catalogue {
         "The bus has ended.": "Der Bus wurde beendet.",
         "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
             "Als Bus ist system, session oder eine Adresse wie unix:path=/run/bus möglich, nicht {1}.",
+        "The change was made, but standard output can't be written to: {1}":
+            "Die Änderung wurde vorgenommen, aber auf die Standardausgabe lässt sich nicht schreiben: {1}",
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
@@ -334,11 +336,13 @@ extension Catalogue {
         "The value is no JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
         """
         The values from before belong to another account. They are kept, and come back when this device signs in \
-        there; --bring-values takes values along into a new account
+        to that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
+        all of them along into a new account
         """:
             """
         Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie sich \
-        dort anmelden; --bring-values nimmt Werte in ein neues Konto mit
+        bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne zurück. \
+        --bring-values nimmt alle in ein neues Konto mit
         """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
         """
@@ -353,6 +357,15 @@ extension Catalogue {
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
         "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
+        """
+        There is no --password: other users of the machine see arguments, and the shell keeps them. Change the \
+        password if others may have seen it. Leave it out and you are asked for it, or use --password-file.
+        """:
+            """
+        Es gibt kein --password: Andere Benutzer des Rechners sehen Argumente, und die Shell hebt sie auf. Ändern Sie \
+        das Passwort, falls andere es gesehen haben könnten. Lassen Sie es weg, dann werden Sie danach gefragt, oder \
+        verwenden Sie --password-file.
+        """,
         "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]":
             "Es gibt noch kein Konto. Verschlüsseln, damit nur Ihre Geräte es lesen können? [J/n]",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",

@@ -43,13 +43,14 @@ extension AccountObject {
     }
 
     /// Uploads pending changes if this device is signed in.
-    /// - Parameter check: whether to upload nothing. Then changes count as unsaved only if sync is paused.
+    /// - Parameter check: whether to upload nothing. Then changes count as unsaved if the service doesn't upload them now.
     /// - Returns: how many changes the remote still does not have.
     @BusActor
     func unsavedChanges(check: Bool) async throws -> Int {
         guard check else { return try await uploadPendingChanges(timeout: Patience.remote) }
         let account = try await properties()
-        return account.state == .paused ? account.pendingChanges : 0
+        let isUploading = [.idle, .syncing, .initialSync].contains(account.state)
+        return isUploading ? 0 : account.pendingChanges
     }
 }
 

@@ -38,7 +38,8 @@ struct ChangeOptions: ParsableArguments {
 
     /// Prints what has changed or would change, if `--json` or `--check` asks for it.
     func report(_ planned: String?) {
+        if planned != nil, !check { Output.noteChange() }
         if json { return Output.print(json: ["changed": .boolean(planned != nil)]) }
-        if check { Output.print(planned.map { "would \($0)" } ?? "nothing would change") }
+        if check { Output.print(planned.map { "would \(Output.printableWord($0))" } ?? "nothing would change") }
     }
 }

@@ -15,6 +15,9 @@ struct Credentials: ParsableArguments {
         completion: .file())
     var passwordFile: String?
 
+    @Option(help: .hidden)
+    var password: String?
+
     @Option(
         help: ArgumentHelp("Read an access token from a file's first line; - is standard input.", valueName: "file"),
         completion: .file())
@@ -26,6 +29,15 @@ struct Credentials: ParsableArguments {
     var caFile: String?
 
     func validate() throws {
+        if password != nil {
+            throw ValidationError(
+                localized(
+                    """
+                    There is no --password: other users of the machine see arguments, and the shell keeps them. Change \
+                    the password if others may have seen it. Leave it out and you are asked for it, or use \
+                    --password-file.
+                    """))
+        }
         if passwordFile == "-" && tokenFile == "-" {
             throw ValidationError(localized("Only one of --password-file and --token-file can be standard input."))
         }

@@ -80,7 +80,8 @@ struct JoiningOptions: ParsableArguments {
             Output.remark(
                 """
                 The values from before belong to another account. They are kept, and come back when this device signs in \
-                there; --bring-values takes values along into a new account
+                to that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
+                all of them along into a new account
                 """)
         }
     }

@@ -9,7 +9,13 @@ internal import Synchronization
 
 /// The program's output: results go to standard output, everything else to standard error.
 enum Output {
-    private static let isBroken = Mutex(false)
+    private struct State {
+        /// Why standard output can't be written to, as in `errno`; `nil` if it can.
+        var error: Int32?
+        var hasChanged = false
+    }
+
+    private static let state = Mutex(State())
 
     /// Prints a line of a result, unbuffered.
     static func print(_ line: String) {
@@ -69,10 +75,18 @@ enum Output {
 
     /// Returns the outcome after everything was printed: a failure if some of it could not be written.
     static func finish() -> Outcome {
-        guard isBroken.withLock({ $0 }) else { return .done }
-        complain(localized("Standard output can't be written to: \(String(cString: strerror(errno)))"))
+        let state = state.withLock { $0 }
+        guard let error = state.error else { return .done }
+        let reason = String(cString: strerror(error))
+        complain(
+            state.hasChanged
+                ? localized("The change was made, but standard output can't be written to: \(reason)")
+                : localized("Standard output can't be written to: \(reason)"))
         return .refused
     }
+
+    /// Notes that the command has made its change.
+    static func noteChange() { state.withLock { $0.hasChanged = true } }
 
     /// Ends the program if standard output can't be written to: a command that only prints has no reason to continue.
     static func endIfBroken() {
@@ -93,7 +107,8 @@ enum Output {
             guard count > 0 else {
                 // The reader has closed the pipe, as in `| head`.
                 if descriptor == STDOUT_FILENO && errno == EPIPE { Interruption.end(SIGPIPE) }
-                if descriptor == STDOUT_FILENO { isBroken.withLock { $0 = true } }
+                let error = errno
+                if descriptor == STDOUT_FILENO { state.withLock { $0.error = error } }
                 return
             }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])

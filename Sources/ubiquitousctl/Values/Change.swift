@@ -33,6 +33,7 @@ struct Change {
         } else if !plan.steps.isEmpty {
             try await store.apply(
                 plan.changes, ifGeneration: isGuarded ? snapshot.generation : nil, timeout: .seconds(60))
+            Output.noteChange()
         }
         report(plan)
     }

@@ -82,6 +82,9 @@ struct UnlockCommand: ServiceCommand {
             account = try await Progress.showing("Syncing") { try await object.synced() }
         }
         if account.isReset, let error = account.lastError { throw error }
+        guard account.isEncrypted || account.needsKey else {
+            throw Failure(.refused, "The account is not encrypted, so it has no recovery phrase.")
+        }
         var isLocked = account.needsKey
         if !isLocked, account.isEncrypted { isLocked = try await isKeyFileUnusable(object) }
         // A device that isn't stopped has keys to reject as well.

@@ -46,7 +46,12 @@ struct ReplaceKeyCommand: ServiceCommand {
 
     func perform() async throws {
         try await Move(options: options).make("Replacing the key") { account in
-            "replace the key of \(account.backend)"
+            // A check asks the service for nothing, which would refuse this.
+            guard !options.change.check || account.isEncrypted || account.needsKey else {
+                throw Failure(
+                    .refused, "The account is not encrypted, so it has no key to replace; encrypt it instead.")
+            }
+            return "replace the key of \(account.backend)"
         } _: {
             try await $0.replaceKey(passingOverUnread: unread.passOverUnread, timeout: Patience.remote)
         }
@@ -66,11 +71,11 @@ private struct Move {
 
     /// Makes the move, and shows the new phrase.
     func make(
-        _ what: Sentence, plan: (AccountDescription) -> String?,
+        _ what: Sentence, plan: (AccountDescription) throws -> String?,
         _ body: @BusActor (AccountObject) async throws -> Void
     ) async throws {
         let (object, account) = try await options.signedIn()
-        let planned = plan(account)
+        let planned = try plan(account)
         if planned != nil, !options.change.check {
             try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
             let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json

@@ -340,6 +340,7 @@ struct DefaultsCall {
 
     /// Says as JSON whether something has changed or would change.
     private func report(_ isChange: Bool) {
+        if isChange, !isCheck { Output.noteChange() }
         if form == .json { Output.print(json: ["changed": .boolean(isChange)]) }
     }
 
