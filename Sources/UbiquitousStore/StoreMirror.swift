@@ -83,7 +83,7 @@ package final class StoreMirror: Sendable {
     package func isSignedOut() async -> Bool? {
         await EventLoop.task { [store] in
             guard let account = try? await store.object().connection.account().properties() else { return nil }
-            return account.state == .signedOut
+            return !account.isSignedIn
         }.value
     }
 }

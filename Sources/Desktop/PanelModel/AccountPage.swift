@@ -74,7 +74,7 @@ package struct AccountPage: Equatable, Sendable {
     ///   - now: microseconds since 1970-01-01T00:00:00Z.
     package init(_ account: AccountDescription, features: [String], now: UInt64) {
         let sentence = AccountSentence(account, now: now)
-        isSignedIn = account.state != .signedOut
+        isSignedIn = account.isSignedIn
         (tone, title, explanation, step) = (sentence.tone, sentence.title, sentence.explanation, sentence.step)
         url = account.backend
         let text = PercentCoding.decode(url) ?? url

@@ -22,7 +22,7 @@ package struct PanelState: Sendable {
         return move.flatMap { page.step == .syncNow ? page.during($0) : nil } ?? page
     }
     package var devicesPage: DevicesPage {
-        DevicesPage(devices, isSignedIn: account.state != .signedOut, now: time)
+        DevicesPage(devices, isSignedIn: account.isSignedIn, now: time)
     }
     /// The devices' names, by identifier.
     package var deviceNames: [String: String] {

@@ -131,6 +131,9 @@ package struct AccountDescription: Sendable {
     /// The names of the user's databases that were damaged and set aside.
     package let databasesSetAside: [String]
 
+    /// Whether the user is signed in.
+    package var isSignedIn: Bool { state != .signedOut }
+
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     package var isPausedByUser: Bool { state == .paused && lastError == nil }
 

@@ -111,7 +111,7 @@ package struct AccountObject: ServiceObject {
     /// - Returns: how many changes the remote still does not have.
     package func uploadPendingChanges(timeout: Duration) async throws -> Int {
         let account = try await properties()
-        if account.pendingChanges == 0 || account.state == .signedOut { return 0 }
+        if account.pendingChanges == 0 || !account.isSignedIn { return 0 }
         try? await syncNow(timeout: timeout)
         return try await properties().pendingChanges
     }

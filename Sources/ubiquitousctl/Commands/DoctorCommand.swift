@@ -93,7 +93,7 @@ struct DoctorCommand: ServiceCommand {
             &findings)
         found(device(state), &findings)
         guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
-        let own = state.state != .signedOut && state.isAt(url) ? state : nil
+        let own = state.isSignedIn && state.isAt(url) ? state : nil
         if own != nil { request.renews = true }
         do {
             let steps = try await Progress.showing("Trying \(url)") {
@@ -122,7 +122,7 @@ struct DoctorCommand: ServiceCommand {
     private func examineRemote(
         of state: AccountDescription, _ account: AccountObject, _ findings: inout [Finding]
     ) async throws {
-        if state.state == .signedOut { return }
+        if !state.isSignedIn { return }
         let url = state.backend
         let further = "\"ubiquitousctl doctor \(url)\" tries it all the same"
         if state.state == .paused { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }

@@ -33,7 +33,7 @@ enum Metrics {
     static func text(_ everybody: Everybody, settingsErrors: Int) -> String {
         let users = everybody.users
         let accounts = users.map(\.account)
-        let signedIn = users.filter { $0.account.state != .signedOut }
+        let signedIn = users.filter { $0.account.isSignedIn }
         var lines = family("accounts", "Accounts of users on this device, by the state of their sync.")
         lines += AccountStatus.all.map { status in
             sample("accounts", [("state", status.rawValue)], accounts.count { $0.state == status })

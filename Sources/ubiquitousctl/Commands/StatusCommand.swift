@@ -88,12 +88,12 @@ extension AccountDescription {
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
-        if state != .signedOut {
+        if isSignedIn {
             lines.append(("Encrypted", encryption))
         }
         let identifier = style.dim(Output.printableWord(deviceIdentifier))
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))
-        if state == .signedOut { return lines }
+        if !isSignedIn { return lines }
         lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
         lines.append(("Last look", TimeText.local(lastPull)))
         lines.append(("Uploaded", TimeText.local(lastPush)))

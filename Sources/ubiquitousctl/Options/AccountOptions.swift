@@ -44,7 +44,7 @@ extension AccountOptions {
     @BusActor
     func signedIn() async throws -> (AccountObject, AccountDescription) {
         let (object, account) = try await present()
-        guard account.state != .signedOut else { throw Self.notSignedIn }
+        guard account.isSignedIn else { throw Self.notSignedIn }
         return (object, account)
     }
 

@@ -28,7 +28,7 @@ struct SignInCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard account.state == .signedOut || account.isAt(url) else {
+            guard !account.isSignedIn || account.isAt(url) else {
                 throw Failure(
                     .refused, "This device is signed in to \(account.backend) already.",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
@@ -56,7 +56,7 @@ struct SwitchCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard account.state != .signedOut else {
+            guard account.isSignedIn else {
                 throw Failure(
                     .refused, "This device isn't signed in.",
                     advice: "Use \"ubiquitousctl account sign-in \(url)\".")
@@ -142,7 +142,7 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
         try await options.make("Signing out") { object, account in
-            if account.state == .signedOut {
+            if !account.isSignedIn {
                 guard clearValues else { return nil }
                 throw Failure(
                     .refused, "This device is signed out already; its values are kept.",

@@ -74,7 +74,7 @@ struct ResolveCommand: ServiceCommand {
     func perform() async throws {
         var (isAsked, isResolved) = (false, false)
         try await options.make("Resolving") { object, account in
-            guard account.state != .signedOut else { throw AccountOptions.notSignedIn }
+            guard account.isSignedIn else { throw AccountOptions.notSignedIn }
             do {
                 if let plan = try plan(try await object.synced()) {
                     isAsked = true
