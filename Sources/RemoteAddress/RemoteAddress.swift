@@ -22,6 +22,30 @@ package enum RemoteAddress {
         return (rest.hasPrefix("//") ? rest.dropFirst(2) : rest).prefix { !"/?#".contains($0) }
     }
 
+    /// Whether two addresses are certainly of one place: they may differ in the case of the scheme and the hosts, in what
+    /// is percent-encoded, and in slashes at the end; those of folders also in how many slashes are between two names.
+    package static func areSame(_ first: String, _ second: String) -> Bool {
+        Place(first) == Place(second)
+    }
+
+    private struct Place: Equatable {
+        let scheme: String
+        let authority: String
+        let path: [String]
+
+        init(_ url: String) {
+            scheme = RemoteAddress.scheme(of: url)
+            let authority = RemoteAddress.authority(of: url)
+            // What precedes an at sign is a user's name, in which case counts.
+            let hosts = authority.lastIndex(of: "@").map { authority[$0...] } ?? authority
+            self.authority = authority[..<hosts.startIndex] + hosts.lowercased()
+            let isFolder = scheme == BackendKind.folder.name
+            var names = url[authority.endIndex...].split(separator: "/", omittingEmptySubsequences: isFolder)
+            while names.last?.isEmpty == true { names.removeLast() }
+            path = names.map { PercentCoding.decode($0) ?? String($0) }
+        }
+    }
+
     /// Whether what is sent to a host never leaves this machine.
     /// - Parameter member: a name, an IPv4 address, or an IPv6 address in brackets; with or without a port.
     package static func isLoopback(_ member: some StringProtocol) -> Bool {

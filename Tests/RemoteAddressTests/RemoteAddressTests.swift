@@ -5,6 +5,25 @@ import Testing
 
 struct RemoteAddressTests {
     @Test(arguments: [
+        ("folder:///a/b c", "FOLDER:////a//b%20c/"), ("webdavs://A.example/x", "webdavs://a.example/x//"),
+        ("webdavs://a.example", "webdavs://a.example/"), ("webdavs://a/%7Ex", "webdavs://a/~x"),
+        ("etcd://a,[::1]:2/x", "etcd://A,[::1]:2/x"),
+    ])
+    func `one place has several addresses`(first: String, second: String) {
+        #expect(RemoteAddress.areSame(first, second) && RemoteAddress.areSame(second, first))
+    }
+
+    @Test(arguments: [
+        ("folder:///a/b", "folder:///a/B"), ("folder:///a/b", "folder:///a%2Fb"), ("webdavs://a/x", "webdav://a/x"),
+        ("webdavs://a//x", "webdavs://a/x"), ("webdavs://a/x", "webdavs://b/x"), ("webdavs://Ada@a", "webdavs://ada@a"),
+        ("webdavs://a:1/x", "webdavs://a:2/x"), ("webdavs://a/x?", "webdavs://a/x"),
+        ("folder:///a/../b", "folder:///b"), ("", "folder:///"),
+    ])
+    func `different addresses may be of different places`(first: String, second: String) {
+        #expect(!RemoteAddress.areSame(first, second))
+    }
+
+    @Test(arguments: [
         "webdav://dav.example/x", "WebDAV://192.0.2.1:80/x", "webdav://0.0.0.0/x", "webdav://127.evil.example/x",
         "webdav://localhost.example", "webdav://[::1:2]/x", "etcd://localhost,db.example:2379/x", "etcd://db/x",
     ])

@@ -42,9 +42,10 @@ struct JoiningOptions: ParsableArguments {
     ) async throws {
         let (object, present) = try await options.present()
         var account = present
-        let url = try place(for: account)
-        try check(account, url)
-        let isThere = account.state != .signedOut && account.isAt(url)
+        let given = try place(for: account)
+        try check(account, given)
+        let isThere = account.isSignedIn && account.isAt(given)
+        let url = isThere ? account.backend : given
         if isThere, encryption.phraseFile != nil {
             // The device may not have noticed yet that the account has another key.
             if !options.change.check, !account.needsKey { account = (try? await object.synced()) ?? account }
@@ -102,11 +103,6 @@ struct JoiningOptions: ParsableArguments {
 }
 
 extension AccountDescription {
-    /// Whether the account is at an address, with or without slashes at the end.
-    func isAt(_ url: String) -> Bool {
-        func trimmed(_ url: String) -> Substring {
-            url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
-        }
-        return trimmed(backend) == trimmed(url)
-    }
+    /// Whether the account is at an address, however that is written.
+    func isAt(_ url: String) -> Bool { RemoteAddress.areSame(backend, url) }
 }
