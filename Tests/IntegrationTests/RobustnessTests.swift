@@ -31,6 +31,21 @@ struct RobustnessTests {
         }
     }
 
+    @Test func `programs introspect while their user's calls rest, also behind calls that wait`() async throws {
+        try await withMachine({ $0.user = nil }) { machine in
+            let store = try machine.store(as: nil)
+            let value: Value = .array(Array(repeating: .array([]), count: 30_000))
+            for _ in 0..<5 {
+                // So much that the user's next calls wait.
+                _ = try await store.set("long", value)
+                async let behind = store.value("long")
+                #expect(try await store.client.introspect(store.path).contains("<node"))
+                #expect(try await machine.store(as: nil).client.introspect("/").contains("<node"))
+                #expect(try await behind == value)
+            }
+        }
+    }
+
     @Test func `300 calls in flight are answered or refused by the bus, and others are served`() async throws {
         try await withMachine { machine in
             let (busy, other) = (try machine.store(), try machine.store())

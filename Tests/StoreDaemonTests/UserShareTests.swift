@@ -106,6 +106,17 @@ struct UserShareTests {
         #expect(user.rest.isUnderWay)
     }
 
+    @Test func `what can't wait goes on during a rest until it takes long itself`() {
+        let user = user()
+        #expect(user.rest.allowsUrgent)
+        user.rest.note(LongCallPause.allowance)
+        user.rest.note(LongCallPause.shortest - 1)
+        #expect(user.rest.isUnderWay && user.rest.allowsUrgent)
+        // So long that the test can't outlast what is granted again meanwhile.
+        user.rest.note(LongCallPause.allowance - 1)
+        #expect(user.rest.isUnderWay && !user.rest.allowsUrgent)
+    }
+
     @Test func `calls that took less count together, unless others don't notice them`() {
         let user = user()
         for _ in 0..<100 { user.rest.note(LongCallPause.shortest - 1) }

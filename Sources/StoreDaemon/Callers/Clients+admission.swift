@@ -16,11 +16,18 @@ extension Clients {
             return refusal == nil
         }
         if let refusal { return refuse(call, refusal, client) }
-        guard client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong) else {
+        guard hasRoom(for: kind, client) else {
             return putOff(call, kind, client)
         }
         noteSent(kind.unweighed, to: call.peer)
         return true
+    }
+
+    /// Whether a call is answered now. What libsystemd answers waits neither behind other calls nor for the end of a rest,
+    /// because libsystemd can't be asked a second time.
+    private func hasRoom(for kind: CallKind, _ client: Client) -> Bool {
+        client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong)
+            || !kind.canWait && client.delivery.fits(kind.answer) && client.share.rest.allowsUrgent
     }
 
     /// Whether a peer's calls that expect no reply are read. The excess is dropped.
@@ -163,6 +170,8 @@ struct CallKind {
     let unweighed: Int
     /// Whether the call has to do with a user's data, so that it waits while the user's calls rest.
     let mayTakeLong: Bool
+    /// Whether this service answers the call, and not libsystemd.
+    private(set) var canWait = true
 
     /// The size of a small answer, such as an error.
     static let small = 512
@@ -189,11 +198,13 @@ struct CallKind {
             mayTakeLong = true
         case "org.freedesktop.DBus.Introspectable":
             (answer, unweighed, arguments, mayTakeLong) = (Self.large, Self.introspection, Self.small, true)
+            canWait = false
         case "org.freedesktop.DBus.Properties":
             (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, true)
         default:
             // Errors repeat unknown names.
             (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, false)
+            canWait = false
         }
     }
 

@@ -34,6 +34,9 @@ final class LongCallPause {
     /// Whether the user's calls must wait.
     var isUnderWay: Bool { end != nil }
 
+    /// Whether calls that can't wait may be answered: outside of a rest, or as long as they take no time that counts.
+    var allowsUrgent: Bool { !isUnderWay || time.missing(EventLoop.now) == 0 }
+
     /// Counts time of the thread that answers everybody's calls.
     /// - Parameter microseconds: processor time. While other processes run, no other caller is delayed.
     func note(_ microseconds: UInt64) {
