@@ -85,7 +85,7 @@ struct SandboxTests {
                 let answer = try await app.call(Self.account, method)
                 #expect(answer.error.contains("Access denied"), "\(method)")
             }
-            try FileManager.default.removeItem(atPath: folder)
+            rename(folder, folder + "-away")
             let failed = try await app.call(Self.account, "SyncNow", "t", "0")
             #expect(failed.error.contains("outside of sandboxes"), "\(failed.error)")
             try await eventually("the account has an error") {
@@ -128,7 +128,7 @@ struct SandboxTests {
                 (Self.manager, ["RemoveStore", "st", "org.example.Game", "1"]),
             ]
             let damages: [() -> Void] = [
-                { try? FileManager.default.removeItem(atPath: folder) },
+                { rename(folder, folder + "-away") },
                 { mkdir(folder, 0o000) },
                 { chmod(folder, 0o700) },
                 {
