@@ -309,6 +309,7 @@ import Testing
         try device.reopen()
         #expect(try device.store().generation == cleared)
         #expect(try !device.store().knowsChanges(since: generation))
+        while try device.database.removeLeftovers() {}
         #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
         // When the account is entered again, it is downloaded again.
         try enter("A")
@@ -478,6 +479,7 @@ import Testing
         try database.commit()
         try device.reopen()
         #expect(try visible().isEmpty)
+        while try device.database.removeLeftovers() {}
         #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
     }
 

@@ -30,6 +30,7 @@ final class UserAccount {
     var listener: Task<Void, Never>?
     let attempts = Attempts()
     let history = HistoryWork()
+    private let leftovers = LeftoverWork()
     let files = FileWrites()
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
@@ -57,6 +58,7 @@ final class UserAccount {
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
         sync = try Self.makeSync(database, daemon)
+        leftovers.follow(database)
     }
 
     private static func makeSync(_ database: UserDatabase, _ daemon: Daemon) throws -> AccountSync {
@@ -124,6 +126,7 @@ final class UserAccount {
         timer.pause()
         sync.close()
         self.database = database
+        leftovers.follow(database)
         next.hasSubscribers = sync.hasSubscribers
         next.circumstances = sync.circumstances
         (sync, url) = (next, "")
@@ -255,7 +258,7 @@ final class UserAccount {
         daemon.logger.debug("The account of the user \(uid) is \(sync.state.status.rawValue).")
         // While a cycle is under way, it isn't known yet whether the account works.
         if sync.lastError != nil || sync.state != .syncing {
-            let line = log.note(sync.state == .signedOut ? nil : sync.lastError, ofUser: userName, EventLoop.now)
+            let line = log.note(sync.isSignedIn ? sync.lastError : nil, ofUser: userName, EventLoop.now)
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
         subscribers.tell()
@@ -293,7 +296,7 @@ final class UserAccount {
 
     var deviceIdentifier: String { sync.devices.own.identifier }
     /// The identifier of the account that is signed in; empty if none is.
-    var accountIdentifier: String { sync.state == .signedOut ? "" : database.account.identifier }
+    var accountIdentifier: String { sync.isSignedIn ? database.account.identifier : "" }
     /// Whether an account is signed in and encrypted.
     var isEncrypted: Bool { sync.isSignedIn && isFileEncrypted }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }

@@ -63,18 +63,4 @@ extension Database {
                 UPDATE store SET known_from = generation WHERE identifier NOT GLOB '!*'
                 """)
     }
-
-    /// Deletes replicas with all their rows.
-    func deleteReplicas(_ condition: String, _ arguments: StatementArguments) throws {
-        try execute(
-            sql: """
-                DELETE FROM change WHERE id IN
-                    (SELECT change.id FROM replica JOIN change ON \(ChangeID.isOf("replica.id")) WHERE \(condition))
-                """,
-            arguments: arguments)
-        try execute(
-            sql: "DELETE FROM context WHERE replica IN (SELECT id FROM replica WHERE \(condition))",
-            arguments: arguments)
-        try execute(sql: "DELETE FROM replica WHERE \(condition)", arguments: arguments)
-    }
 }

@@ -182,6 +182,7 @@ extension UserDatabase {
         }
         account.lastPull = max(account.lastPull, current.lastPull)
         space.forgetHistorySize()
+        try noteLeftovers()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -208,6 +209,7 @@ extension UserDatabase {
         }
         (account, previous, lastGarbageCollection) = (current.account, current.previous, 0)
         space.forgetHistorySize()
+        try noteLeftovers()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }

@@ -23,6 +23,7 @@ extension UserDatabase {
             try db.execute(sql: "UPDATE store SET forgotten = 1 WHERE id = ?", arguments: [store.id])
         }
         origins.adopt(origin)
+        try noteLeftovers()
         try reload(store)
         return before.keys.sorted()
     }

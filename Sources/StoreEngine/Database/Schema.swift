@@ -10,6 +10,7 @@ enum Schema {
         var migrator = DatabaseMigrator()
         let versions = [
             PackageResources.v1_sql, PackageResources.v2_sql, PackageResources.v3_sql, PackageResources.v4_sql,
+            PackageResources.v5_sql,
         ]
         for (index, version) in versions.enumerated() {
             migrator.registerMigration("v\(index + 1)") { db in

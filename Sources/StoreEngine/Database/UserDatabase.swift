@@ -42,6 +42,10 @@ package final class UserDatabase {
     /// How far this device has watched its clock advance, in microseconds since 1970; 0 before the first garbage
     /// collection. Each garbage collection advances it by a day at most, so that it doesn't follow a clock that jumps.
     var watchedTime: UInt64
+    /// Whether changes of replicas that are gone are still to be removed: see ``removeLeftovers()``.
+    package internal(set) var hasLeftovers: Bool
+    /// Is told when there are such changes.
+    package var onLeftovers: (() -> Void)?
     /// Counts the events that make a download under way useless, so that it has to begin again.
     package internal(set) var downloadEpoch = 0
     /// Whether what was lost with a damaged database has yet to come back from the remote.
@@ -76,7 +80,7 @@ package final class UserDatabase {
                 return try (
                     origins: Origins(db, on: connection, record, endWord: properties.endWord, environment),
                     properties: properties,
-                    stores: db.greatestID(in: "store"), replicas: db.greatestID(in: "replica")
+                    stores: db.greatestID(in: "store"), replicas: db.greatestReplicaID, hasLeftovers: db.hasLeftovers
                 )
             }
             origins = start.origins
@@ -88,6 +92,7 @@ package final class UserDatabase {
             watchedTime = start.properties.watchedTime
             nextStoreID = start.stores + 1
             replicaIDs = ReplicaIDs(after: start.replicas)
+            hasLeftovers = start.hasLeftovers
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
             // The statements never change, so if one doesn't fit, the schema is not ours.
             throw .corrupt(error.message ?? "another schema")
@@ -190,7 +195,7 @@ package final class UserDatabase {
 
     /// Skips the ids of replicas that a statement created: see ``ReplicaIDs``.
     func skipReplicaIDs(_ db: Database) throws {
-        replicaIDs.skip(to: try db.greatestID(in: "replica"))
+        replicaIDs.skip(to: try db.greatestReplicaID)
     }
 
     func previousReplica(of store: Int64, unless isDownloaded: Bool, _ db: Database) throws -> Replica? {
@@ -218,9 +223,13 @@ package final class UserDatabase {
         for store in batch.finish() { trim(store) }
     }
 
-    /// Writes a batch. If the file may not grow, removes history to make room.
+    /// Writes a batch. If the file may not grow, removes leftovers and history to make room.
     private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
-        do { try write(batch) } catch .diskFull where space.mayMakeRoom {
+        do { try write(batch) } catch .diskFull where hasLeftovers {
+            let enough = try space.size() - 2 * batch.bytes - DatabaseSpace.leastRoom
+            while try space.size() > enough, try removeLeftovers() {}
+            try writeMakingRoom(batch)
+        } catch .diskFull where space.mayMakeRoom {
             guard try removeOldestHistory(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
             try write(batch)
         }
@@ -295,9 +304,14 @@ extension Database {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
+    /// The greatest id of a replica, be it one that is gone and has changes left.
+    var greatestReplicaID: Int64 {
+        get throws { max(try greatestID(in: "replica"), try greatestID(in: "leftover", column: "replica")) }
+    }
+
     /// Returns the greatest id in a table; 0 if the table is empty.
-    func greatestID(in table: String) throws -> Int64 {
-        let id = try Int64.fetchOne(self, sql: "SELECT max(id) FROM \(table)") ?? 0
+    func greatestID(in table: String, column: String = "id") throws -> Int64 {
+        let id = try Int64.fetchOne(self, sql: "SELECT max(\(column)) FROM \(table)") ?? 0
         guard UInt64(counting: id) != nil else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible id")
         }
