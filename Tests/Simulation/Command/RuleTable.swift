@@ -76,8 +76,9 @@ struct RuleTable: ParsableCommand {
 
     private func look(_ form: Form, _ seeds: some Sequence<UInt64>) -> String? {
         let simulation = Simulation(form)
-        return seeds.lazy.compactMap { seed in
-            simulation.run(seed: seed).violation.map { "seed \(seed): \($0)" }
-        }.first
+        for seed in seeds {
+            if let violation = simulation.run(seed: seed).violation { return "seed \(seed): \(violation)" }
+        }
+        return nil
     }
 }
