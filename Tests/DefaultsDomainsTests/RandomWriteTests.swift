@@ -66,6 +66,7 @@ struct RandomWriteTests {
             for round in 0..<12 {
                 let path = desk.device.directory.path + "/journal-\(round)"
                 let app = try desk.start(["journal", path, "one", "\(Self.count)", "\(random.next() >> 1)"])
+                try await eventually("the program has begun") { FileManager.default.fileExists(atPath: path) }
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
                     try await Task.sleep(for: .milliseconds(Int.random(in: 0...150, using: &random)))
                     try await desk.device.restart()
