@@ -238,9 +238,12 @@ final class DefaultsProcess: Sendable {
     }
 
     /// Makes an outbox follow what the service has acknowledged, so that no process delivers it over newer values.
-    func updateOutbox(_ domain: Text) {
-        guard outboxes.isFilled(domain) else { return }
-        Self.queue.async { [self] in outboxes.update(domain, pending: pendingWrites) }
+    func updateOutbox(_ domain: Text, done: @escaping @Sendable () -> Void = {}) {
+        guard outboxes.isFilled(domain) else { return done() }
+        Self.queue.async { [self] in
+            outboxes.update(domain, pending: pendingWrites)
+            done()
+        }
     }
 
     /// Makes an outbox follow what is about to be sent. If the process ended after an acknowledgement, and before it
@@ -248,12 +251,7 @@ final class DefaultsProcess: Sendable {
     /// the removal of a key that was not there, which changes nothing.
     func updateOutboxBeforeSending(_ domain: Text) async {
         guard outboxes.isFilled(domain) else { return }
-        await withCheckedContinuation { continuation in
-            Self.queue.async { [self] in
-                outboxes.update(domain, pending: pendingWrites)
-                continuation.resume()
-            }
-        }
+        await withCheckedContinuation { continuation in updateOutbox(domain) { continuation.resume() } }
     }
 
     /// Notes what this process has delivered for ended ones.
