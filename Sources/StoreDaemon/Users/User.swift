@@ -207,9 +207,7 @@ final class User {
         let maximum = daemon.configuration.bounds.databaseBytes
         var used = try recovering { try database.space.size() }
         // The values of an account that was cleared may still be there.
-        for _ in 0..<64 where used + bytes > maximum {
-            if try database.removeLeftovers() { used = try database.space.size() } else { break }
-        }
+        if used + bytes > maximum { used = try database.shrinkLeftovers(toSize: maximum - bytes, atMost: 64) }
         if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
         guard used + bytes <= maximum else {
             throw BusError.store(

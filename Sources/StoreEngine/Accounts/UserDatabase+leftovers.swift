@@ -33,6 +33,18 @@ extension UserDatabase {
         }
         return hasLeftovers
     }
+
+    /// Removes changes of replicas that are gone until the database has at most a size, in bytes.
+    /// - Parameter steps: how often to remove some, at most.
+    /// - Returns: the size afterwards, which is larger if there are too few.
+    package func shrinkLeftovers(toSize target: Int, atMost steps: Int = .max) throws(EngineError) -> Int {
+        var (size, left) = (try space.size(), steps)
+        while size > target, left > 0, try removeLeftovers() {
+            size = try space.size()
+            left -= 1
+        }
+        return size
+    }
 }
 
 extension Database {

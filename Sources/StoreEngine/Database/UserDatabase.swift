@@ -226,8 +226,7 @@ package final class UserDatabase {
     /// Writes a batch. If the file may not grow, removes leftovers and history to make room.
     private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
         do { try write(batch) } catch .diskFull where hasLeftovers {
-            let enough = try space.size() - 2 * batch.bytes - DatabaseSpace.leastRoom
-            while try space.size() > enough, try removeLeftovers() {}
+            _ = try shrinkLeftovers(toSize: space.size() - 2 * batch.bytes - DatabaseSpace.leastRoom)
             try writeMakingRoom(batch)
         } catch .diskFull where space.mayMakeRoom {
             guard try removeOldestHistory(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
