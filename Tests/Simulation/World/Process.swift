@@ -201,7 +201,9 @@ final class Process: @unchecked Sendable {
     /// Whether nothing tells that an account in plain, which the user has left, is the encrypted one in its place.
     private func isUnknown(_ left: WholeDevice.AccountFile, at place: Int) -> Bool {
         !left.isSignedIn && left.key == nil && device.account?.key != nil
-            && !world.places[place].names(seenBy: device.number).contains { $0.hasSuffix(left.identifier + "03") }
+            && !world.places[place].names(seenBy: device.number).contains {
+                $0.hasPrefix("a/") && FormerName(noteName: $0.dropFirst(2))?.name == KeyIdentifier(left.identifier)
+            }
     }
 
     // MARK: Cycles
