@@ -86,7 +86,7 @@ struct UnlockCommand: ServiceCommand {
             throw Failure(.refused, "The account is not encrypted, so it has no recovery phrase.")
         }
         var isLocked = account.needsKey
-        if !isLocked, account.isEncrypted { isLocked = try await isKeyFileUnusable(object) }
+        if !isLocked { isLocked = try await isKeyFileUnusable(object) }
         // A device that isn't stopped has keys to reject as well.
         let changes = isLocked || rejectOthers
         let unlocks = changes && !options.change.check
