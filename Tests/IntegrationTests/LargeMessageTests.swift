@@ -111,31 +111,6 @@ struct LargeMessageTests {
         }
     }
 
-    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
-    func `a user with many connections does not have others wait for a call of each`() async throws {
-        try await withMachine { machine in
-            let path = try machine.store().path
-            let arrays = variant("aay") {
-                $0.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4 * 30_000) }
-            }
-            let (store, other) = (try machine.store(as: nil), try RawClient(machine.bus))
-            try await store.set("key", .integer(1))
-            _ = try await answer(other) { $0.get(store.path, "key") }
-            let crowd = try (0..<30).map { _ in try RawClient(machine.bus, as: Users.client) }
-            for client in crowd { client.store(path, "SetValue", signature: "sv", body: arrays) }
-            for _ in 0..<30 { other.get(store.path, "key") }
-            var (long, short): ([UInt32], [UInt32]) = ([], [])
-            try await eventually("all calls are answered") {
-                for client in crowd { long += try serials(client) }
-                short += try serials(other)
-                return long.count == 30 && short.count == 30
-            }
-            // Two of them take as long as a user may at once. The others wait, also those that are refused.
-            let last = try #require(short.max())
-            #expect(long.count { $0 < last } < 15)
-        }
-    }
-
     @Test func `data of a sender of the other byte order is read`() async throws {
         try await withMachine { machine in
             let store = try machine.store()

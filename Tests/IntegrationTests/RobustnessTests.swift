@@ -211,16 +211,26 @@ struct RobustnessTests {
             let text = "a" + String(repeating: "\u{301}\u{327}", count: 50_000)
             let account = client.account
             for url in [text, "webdav://\(text)/x", "etcd://\(text)/x", "etcd://h/\(text)", "folder:///\(text)"] {
-                #expect(await errorName { _ = try await account.signIn(url) } == "InvalidArgs")
+                let name = await errorNameOnceServed { _ = try await account.signIn(url) }
+                #expect(name == "InvalidArgs")
             }
             let many = "etcd://" + (0..<60_000).map { "m\($0)" }.joined(separator: ",") + "/x"
-            #expect(await errorName { _ = try await account.signIn(many) } == "InvalidArgs")
+            #expect(await errorNameOnceServed { _ = try await account.signIn(many) } == "InvalidArgs")
             let options: KeyValuePairs<String, Value> = ["password": .string(Text(text))]
-            #expect(await errorName { _ = try await account.signIn("webdav://h/x", options) } == "InvalidArgs")
+            let secret = await errorNameOnceServed { _ = try await account.signIn("webdav://h/x", options) }
+            #expect(secret == "InvalidArgs")
             let name = String(text.unicodeScalars.prefix(20_000))
-            #expect(await errorName { try await openStore(name, client) } == "InvalidArgs")
-            #expect(await errorName { try await account.resolve(name) } == "InvalidArgs")
+            #expect(await errorNameOnceServed { try await openStore(name, client) } == "InvalidArgs")
+            #expect(await errorNameOnceServed { try await account.resolve(name) } == "InvalidArgs")
             #expect(machine.device.exit == nil)
+        }
+    }
+
+    /// Returns the name of a call's error. Calls again while the service refuses large calls after others took long.
+    private func errorNameOnceServed(_ body: @BusActor () async throws -> Void) async -> String {
+        while true {
+            let name = await errorName(body)
+            if name != "LimitsExceeded" { return name }
         }
     }
 
