@@ -69,6 +69,18 @@ struct HeadNewsTests {
         #expect(isCovered)
     }
 
+    @Test func `a corrupt state covers nothing, also not itself in a head whose segments have not arrived`() {
+        let state = Bits128(high: 1, low: 1)
+        let (known, other) = (head(1, state: 1), head(2, state: 1))
+        var news = HeadNews(
+            [known, other], known: [known.digest], joined: [:], corrupt: [store: [state: "It is damaged."]])
+        #expect(news.states == [store: [state]])
+        let isCovered = news.passOver([state], of: store, read: VersionVector())
+        #expect(!isCovered)
+        let result = news.finish(joined: [])
+        #expect(result.lackingOrigins == [other.origin] && result.unread == [state])
+    }
+
     @Test func `whoever leaves an origin reads everything anew, once`() {
         var own = OwnHeads()
         let (former, present) = (Origin(bits: 1), Origin(bits: 2))

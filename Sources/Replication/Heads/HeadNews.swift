@@ -135,7 +135,8 @@ package struct HeadNews: Sendable {
         if lacking.isEmpty { return true }
         var vector = vector
         for head in heads {
-            guard let state = head.states[store] else { continue }
+            // What a corrupt state says that it has taken in was not read.
+            guard let state = head.states[store], corrupt[store]?[state.digest] == nil else { continue }
             if known.contains(head.digest) || joined[store]?.contains(state.digest) == true {
                 vector.formUnion(state.vector)
             }
