@@ -193,6 +193,11 @@ struct ManifestTests {
             try await machine.store("org.example.Undeclared").set("key", .integer(1))
             #expect(try await machine.store("org.example.Undeclared").value("key") == .integer(1))
             #expect(try await entitled(machine) == [notes])
+            let identity = try await machine.client().manager("Identify") { _ in
+            } decode: {
+                Dictionary(uniqueKeysWithValues: try $0.readValues().map { ($0.key, $0.value) })
+            }
+            #expect(identity["undeclared"] == .boolean(true))
             for identifier in ["a/b", "\u{e9}", "a b"] {
                 #expect(await errorName { _ = try await machine.store(identifier).everything() } == "UnknownObject")
             }

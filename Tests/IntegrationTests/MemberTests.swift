@@ -297,7 +297,7 @@ struct MemberTests {
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
                     "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
                     "NextSyncUSec": .integer(0), "SlowedBy": .array([]), "Encrypted": .boolean(false),
-                    "PhraseUnconfirmed": .boolean(false),
+                    "PhraseUnconfirmed": .boolean(false), "ShowsFormerAccount": .boolean(false),
                 ]
             )
             #expect(await errorName { try await account.signOut() } == "NotSignedIn")

@@ -307,6 +307,10 @@ extension UserAccount {
                     account, message in
                     try message.append(account.isEncrypted && account.keys.isPhraseUnconfirmed)
                 },
+                .property("ShowsFormerAccount", "b", changes: .silently, to: .everybody, on: daemon) {
+                    account, message in
+                    try message.append(account.showsFormerAccount)
+                },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(UInt32(clamping: try account.pendingChanges()))
                 },

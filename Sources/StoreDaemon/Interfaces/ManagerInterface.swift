@@ -181,6 +181,9 @@ extension Daemon {
                 try reply.append(
                     entry: "default-identifier", .string(Text(defaults.count == 1 ? defaults[0] : "")))
                 try reply.append("entitled", strings: user.manifests.entitled(client.identity))
+                if user.manifests.allowsUndeclared, client.identity.engine == .host {
+                    try reply.append(entry: "undeclared", .boolean(true))
+                }
                 // Sandboxed apps don't learn about the machine's folders.
                 if client.identity.engine == .host {
                     try reply.append("folder-roots", strings: configuration.allowedFolders)

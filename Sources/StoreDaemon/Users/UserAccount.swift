@@ -300,6 +300,8 @@ final class UserAccount {
     /// Whether an account is signed in and encrypted.
     var isEncrypted: Bool { sync.isSignedIn && isFileEncrypted }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
+    /// Whether the stores show the values of an account that the user has signed out of.
+    var showsFormerAccount: Bool { !sync.isSignedIn && database.hasAccount }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
 
     /// When a failed attempt is repeated, in microseconds since 1970; 0 if none is.

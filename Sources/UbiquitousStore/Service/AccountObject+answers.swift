@@ -110,6 +110,9 @@ package struct AccountDescription: Sendable {
     package let isEncrypted: Bool
     /// Whether nobody has confirmed the encrypted account's recovery phrase; false if an older service doesn't say.
     package let isPhraseUnconfirmed: Bool
+    /// Whether the stores show the values of an account that the user has signed out of; false if an older service
+    /// doesn't say.
+    package let showsFormerAccount: Bool
     /// The number of pending changes.
     package let pendingChanges: Int
     /// When the service last polled the remote successfully.
@@ -146,6 +149,7 @@ package struct AccountDescription: Sendable {
         isInitialSyncDone = properties.boolean("InitialSyncDone")
         isEncrypted = properties.boolean("Encrypted")
         isPhraseUnconfirmed = properties.boolean("PhraseUnconfirmed")
+        showsFormerAccount = properties.boolean("ShowsFormerAccount")
         pendingChanges = Int(properties.integer("PendingChanges"))
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))

@@ -88,6 +88,7 @@ package struct ManagerObject: ServiceObject {
                 uid: UInt32(clamping: identity.integer("uid")), engine: identity.string("engine"),
                 applicationIdentifier: identity.string("app-id"),
                 defaultIdentifier: identity.string("default-identifier"), entitled: identity.strings("entitled"),
+                mayOpenAny: identity.boolean("undeclared"),
                 folderRoots: identity["folder-roots"] == nil ? nil : identity.strings("folder-roots"))
         }
     }
@@ -151,6 +152,8 @@ package struct CallerDescription: Sendable, Equatable {
     package let defaultIdentifier: String
     /// The identifiers that the caller may open.
     package let entitled: [String]
+    /// Whether the caller may open any identifier.
+    package let mayOpenAny: Bool
     /// The folders below which an account may be; `nil` if the service doesn't say.
     package let folderRoots: [String]?
 }
