@@ -9,7 +9,9 @@ package enum RemoteAddress {
     package static func warning(of url: String) -> String? {
         guard let kind = BackendKind.find(url) else { return nil }
         let scheme = scheme(of: url)
-        let hosts = authority(of: url).split(separator: ",").map(String.init)
+        let authority = authority(of: url)
+        let hosts = authority[(authority.lastIndex(of: "@").map(authority.index(after:)) ?? authority.startIndex)...]
+            .split(separator: ",").map(String.init)
         return kind.warning(isSecure: scheme != kind.name, hosts: hosts)
     }
 

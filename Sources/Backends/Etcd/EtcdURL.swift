@@ -25,10 +25,9 @@ struct EtcdURL: Equatable {
         var members: [HTTPAddress] = []
         for member in authority.split(separator: ",", omittingEmptySubsequences: false) {
             guard let (host, port) = HTTPAddress.split(member) else {
-                if member.contains(":") && !member.hasPrefix("[") && member.filter({ $0 == ":" }).count > 1 {
-                    throw flaw("an IPv6 address is in brackets, as in [::1]:2379")
-                }
-                throw flaw("\"\(member)\" is no HOST or HOST:PORT; commas are between members, without spaces")
+                throw flaw(
+                    "\"\(member)\" is no HOST or HOST:PORT; \(ServerURL.hostRule), and commas are between members, without "
+                        + "spaces")
             }
             let address = HTTPAddress(isSecure: isSecure, host: host, port: port ?? usualPort, path: "/")
             if members.contains(address) { continue }

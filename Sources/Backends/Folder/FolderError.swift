@@ -9,7 +9,7 @@ extension RemoteError {
     init(_ error: SystemError, at path: String) {
         switch error.number {
         case ENOENT:
-            self.init(.unavailable, "\(path) is not there.")
+            self.init(.unavailable, "\(path) is not there. If the folder was deleted, make it again.")
         case EACCES, EPERM:
             self.init(.denied, "\(path) may not be used: \(error.description).")
         case EROFS:

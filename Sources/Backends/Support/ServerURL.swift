@@ -12,6 +12,9 @@ package struct ServerURL {
     /// What follows the authority, as it was written.
     package let rest: Substring
 
+    /// What a user has to know about hosts, as a clause of an error.
+    package static let hostRule = "a port is 1 to 65535, and an IPv6 address is in brackets"
+
     /// Splits an address.
     /// - Parameters:
     ///   - kind: the kind of remote that the address must be for.

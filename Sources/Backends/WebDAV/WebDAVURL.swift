@@ -13,7 +13,7 @@ struct WebDAVURL: Equatable {
     init(_ url: String) throws(RemoteError) {
         let url = try ServerURL(url, of: .webDAV, flaw: Self.flaw)
         guard let (host, port) = HTTPAddress.split(url.authority) else {
-            throw Self.flaw("it has no HOST or HOST:PORT")
+            throw Self.flaw("\"\(url.authority)\" is no HOST or HOST:PORT; \(ServerURL.hostRule)")
         }
         let path = try Self.path(url.rest)
         address = HTTPAddress(isSecure: url.isSecure, host: host, port: port, path: path)

@@ -3,6 +3,7 @@
 internal import Files
 internal import Foundation
 internal import Glibc
+internal import RemoteAddress
 internal import Replication
 
 /// The account that a user is signed in to, with its credentials: a file that only the service reads.
@@ -38,18 +39,14 @@ struct AccountFile: Codable, Equatable {
 
     private static let mostFormerNames = 16
 
-    /// Whether a URL is the account's, apart from slashes at the end.
-    func isPlace(_ other: String) -> Bool { Self.trimmed(url) == Self.trimmed(other) }
+    /// Whether a URL is the account's, however it is written.
+    func isPlace(_ other: String) -> Bool { RemoteAddress.areSame(url, other) }
 
     /// Whether a URL is on the server, or the servers, of the account.
     func isServer(of other: String) -> Bool { Self.isServer(of: url, other) }
 
     /// Whether two URLs are on the same server, or servers.
     static func isServer(of url: String, _ other: String) -> Bool { server(url) == server(other) }
-
-    private static func trimmed(_ url: String) -> Substring {
-        url[..<(url.lastIndex { $0 != "/" }.map(url.index(after:)) ?? url.startIndex)]
-    }
 
     private static func server(_ url: String) -> String {
         let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
