@@ -12,6 +12,15 @@ enum LocalUser {
         throw Failure(.usage, "There is no user \(Output.quoted(user)) on this machine.")
     }
 
+    /// The failure of a caller whom this machine doesn't know; `nil` for others. The bus closes their connections.
+    static var unknown: Failure? {
+        let uid = geteuid()
+        if name(of: uid) != nil { return nil }
+        return Failure(
+            .unreachable, "The bus serves only users that this machine knows, and it knows no user \(uid).",
+            advice: "Add the user to /etc/passwd, or run this as another user.")
+    }
+
     static func uid(named name: String) -> UInt32? { getpwnam(name)?.pointee.pw_uid }
 
     static func name(of uid: UInt32) -> String? { getpwuid(uid).map { String(cString: $0.pointee.pw_name) } }

@@ -30,9 +30,11 @@ enum ServiceUnit {
         }
     }
 
-    /// Returns that the service can't start, if systemd says so, and otherwise the failure itself.
+    /// Returns that the service can't start, if systemd says so, or that the bus doesn't know the user; otherwise the
+    /// failure itself.
     static func explained(_ failure: Failure) async -> Failure {
-        guard failure.outcome == .unreachable, let current, current.isOpen else { return failure }
+        guard failure.outcome == .unreachable else { return failure }
+        guard let current, current.isOpen else { return LocalUser.unknown ?? failure }
         return await Self.failure(current) ?? failure
     }
 

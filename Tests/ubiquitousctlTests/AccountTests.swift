@@ -35,6 +35,32 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `the values of the account from before go along into a new one if the user wants it`() async throws {
+        try await Self.withFolder { terminal, url in
+            let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            try await terminal.store().set("theme", .string("dark"))
+            #expect(!(try await terminal.ctl("account", "sign-in", other, "--check").error.contains("hidden")))
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            let check = try await terminal.ctl("account", "sign-in", other, "--check")
+            #expect(check.code == 0 && check.error.contains("they are hidden; --bring-values"))
+            let last = "folder://" + (try terminal.device.directory.makeDirectory("last", mode: 0o700))
+            for (address, answer, values) in [(other, "n", ""), (last, "", "theme = dark")] {
+                let person = try terminal.atTerminal("account", "sign-in", address)
+                try await person.shows("Encrypt it, so that only your devices can read it? [Y/n] ")
+                person.type("n\n")
+                try await person.shows("Copy them into the new one? [Y/n] ")
+                person.type("\(answer)\n")
+                #expect(try await person.program.finish() == .code(0))
+                #expect(try await terminal.ctl("list").output == values)
+                expect(try await terminal.ctl("account", "sign-out"), 0)
+                expect(try await terminal.ctl("account", "sign-in", url), 0)
+                expect(try await terminal.ctl("account", "sign-out"), 0)
+            }
+        }
+    }
+
     @Test func `changes that only this device has are not removed unasked`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url), 0)

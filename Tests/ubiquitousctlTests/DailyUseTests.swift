@@ -138,6 +138,10 @@ import UbiquitousStoreTesting
         expect(
             try await run([Terminal.program, "account", "sign-in", "/home/anna/Cloud"]), 2,
             "the address of that folder is folder:///home/anna/Cloud")
+        expect(
+            try await run([Terminal.program, "account", "sign-in", "file:///home/anna/Cloud"]), 2,
+            "that of a folder is folder:///home/anna/Cloud")
+        expect(try await run([Terminal.program, "set", "theme=dark"]), 2, "write \"set theme dark\"")
     }
 
     @Test func `a date without a zone is local time`() async {

@@ -334,7 +334,7 @@ complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_fla
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" bus' -l 'bus' -d 'The bus: system, session, or an address (default: $UBIQUITOUS_STORE_BUS, or system).' -rfka 'system session'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" user' -l 'user' -d 'Act for another user, given by name or uid; for root.' -rfka '(getent passwd | cut -d: -f1)'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" wait' -l 'wait' -d 'Wait for the remote.'
-complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" timeout' -l 'timeout' -d 'How long to wait for the remote.' -rfka ''
+complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" timeout' -l 'timeout' -d 'How long to wait for the remote (default: 300).' -rfka ''
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" json' -l 'json' -d 'Print an object of JSON.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" version' -l 'version' -d 'Show the version.'
 complete -c 'ubiquitousctl' -n '__ubiquitousctl_should_offer_completions_for_flags_or_options "ubiquitousctl synchronize" h help' -s 'h' -l 'help' -d 'Show help information.'

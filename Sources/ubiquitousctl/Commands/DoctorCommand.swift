@@ -196,7 +196,8 @@ struct DoctorCommand: ServiceCommand {
             return "user \(uid), stores: \(stores.count); root asks"
         }
         let caller = try await connection.manager.identify()
-        return "user \(caller.uid); stores that may be opened: \(caller.entitled.count)"
+        let stores = caller.mayOpenAny ? "any" : "\(caller.entitled.count)"
+        return "user \(caller.uid); stores that may be opened: \(stores)"
     }
 
     private func found(_ finding: Finding, _ findings: inout [Finding]) {

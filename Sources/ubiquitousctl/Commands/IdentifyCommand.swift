@@ -25,7 +25,7 @@ struct IdentifyCommand: ServiceCommand {
         Output.print(style.dim("Runs on        ") + caller.engine)
         Output.print(style.dim("App            ") + (caller.applicationIdentifier.orNone))
         Output.print(style.dim("Default store  ") + (caller.defaultIdentifier.orNone))
-        Output.print(style.dim("May open       ") + (caller.entitled.isEmpty ? "none" : ""))
+        Output.print(style.dim("May open       ") + (caller.mayOpenAny ? "any" : caller.entitled.isEmpty ? "none" : ""))
         for identifier in caller.entitled { Output.print("  \(Output.printableWord(identifier))") }
     }
 }
@@ -39,7 +39,7 @@ extension CallerDescription {
         [
             "uid": .integer(Int64(uid)), "engine": .string(Text(engine)),
             "app-id": .string(Text(applicationIdentifier)), "default-identifier": .string(Text(defaultIdentifier)),
-            "entitled": .array(entitled.map { .string(Text($0)) }),
+            "entitled": .array(entitled.map { .string(Text($0)) }), "any": .boolean(mayOpenAny),
         ]
     }
 }

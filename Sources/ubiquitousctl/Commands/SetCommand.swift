@@ -94,6 +94,11 @@ struct SetCommand: ServiceCommand {
         }
         var further = OptionWords.take(from: &words)
         if !Set(further).isDisjoint(with: ["-h", "--help"]) { throw CleanExit.helpRequest(self) }
+        if words.isEmpty, let sign = key.firstIndex(of: "="), sign != key.startIndex {
+            let (name, value) = (key[..<sign], key[key.index(after: sign)...])
+            throw ValidationError(
+                localized("A value is missing; if \(name) is the key, write \"set \(name) \(value)\"."))
+        }
         let value = try Self.value(&words, isText: form.string || further.contains("--string"))
         let last = OptionWords.take(from: &words)
         if last.contains("--string") { throw ValidationError(localized("--string goes before the value.")) }

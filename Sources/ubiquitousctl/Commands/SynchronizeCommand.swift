@@ -20,20 +20,22 @@ struct SynchronizeCommand: ServiceCommand {
     @Flag(help: "Wait for the remote.")
     var wait = false
 
-    @Option(help: ArgumentHelp("How long to wait for the remote.", valueName: "seconds"))
-    var timeout = 300
+    @Option(help: ArgumentHelp("How long to wait for the remote (default: 300).", valueName: "seconds"))
+    var timeout: Int?
 
     @Flag(help: "Print an object of JSON.")
     var json = false
 
     func validate() throws {
-        guard (1...86_400).contains(timeout) else {
+        guard wait || timeout == nil else { throw ValidationError(localized("--timeout goes with --wait.")) }
+        guard (1...86_400).contains(timeout ?? 1) else {
             throw ValidationError(localized("--timeout takes 1 to 86400 seconds."))
         }
     }
 
     func perform() async throws {
         let uid = try options.service.uid()
+        let timeout = timeout ?? 300
         let accepted = try await options.withOpenStore { store in
             let account = store.connection.account(ofUser: uid)
             return try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {

@@ -42,6 +42,8 @@ extension Catalogue {
             "„ubiquitousctl{1} --help“ zeigt, was Sie angeben können.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
             "„{1}“ hat {2} Bytes; ein Manifest darf höchstens {3} haben.",
+        "\"{1}\" is a file's address; that of a folder is {2}.":
+            "„{1}“ ist die Adresse einer Datei; die eines Ordners ist {2}.",
         "\"{1}\" is a path; the address of that folder is {2}.":
             "„{1}“ ist ein Pfad; die Adresse dieses Ordners ist {2}.",
         "\"{1}\" is a web address; that of a folder of a WebDAV server is {2}.":
@@ -64,6 +66,7 @@ extension Catalogue {
         "--raw is for strings and data, and {1} is of type {2}.":
             "--raw gibt nur Zeichenketten und Daten aus; {1} hat den Typ {2}.",
         "--string goes before the value.": "--string steht vor dem Wert.",
+        "--timeout goes with --wait.": "--timeout gehört zu --wait.",
         "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
         "--user takes a name or a uid.": "--user erwartet einen Namen oder eine UID.",
         ". Please provide one of {1}.": ". Möglich: {1}.",
@@ -92,7 +95,11 @@ extension Catalogue {
             "Der Name eines Speichers besteht aus 1 bis 255 der Zeichen A-Z a-z 0-9 . _ - und ist nicht . oder ..",
         "A value is missing after {1}.": "Nach {1} fehlt ein Wert.",
         "A value is missing.": "Ein Wert fehlt.",
+        "A value is missing; if {1} is the key, write \"set {2} {3}\".":
+            "Ein Wert fehlt; wenn {1} der Schlüssel ist, schreiben Sie „set {2} {3}“.",
         "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
+        "Add the user to /etc/passwd, or run this as another user.":
+            "Tragen Sie den Benutzer in /etc/passwd ein, oder starten Sie das Programm als anderer Benutzer.",
         "Adopting data": "Daten werden übernommen",
         "An account in a folder has no password.": "Ein Konto in einem Ordner hat kein Passwort.",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
@@ -183,17 +190,22 @@ extension Catalogue {
         "Nobody has confirmed the account's recovery phrase.":
             "Niemand hat die Wiederherstellungswörter des Kontos bestätigt.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
-        "Nothing is revoked: to keep a lost device out, change the password on the server":
-            """
-        Das sperrt keinen Zugang: Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server
-        """,
         """
-        Nothing is revoked: to keep a lost device out, change the password on the server, and then the account's key \
-        with "ubiquitousctl account replace-key"
+        Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, change the \
+        password on the server
         """:
             """
-        Damit wird kein Zugang gesperrt: Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem \
-        Server und dann mit „ubiquitousctl account replace-key“ den Schlüssel des Kontos
+        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint wieder in der Liste. Um ein \
+        verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server
+        """,
+        """
+        Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, change the \
+        password on the server, and then the account's key with "ubiquitousctl account replace-key"
+        """:
+            """
+        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint wieder in der Liste. Um ein \
+        verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server und dann mit „ubiquitousctl account \
+        replace-key“ den Schlüssel des Kontos
         """,
         "Nothing was changed.": "Es wurde nichts geändert.",
         "Nothing was entered.": "Es wurde nichts eingegeben.",
@@ -299,6 +311,8 @@ extension Catalogue {
         "The bus has ended.": "Der Bus wurde beendet.",
         "The bus is system, session or an address, such as unix:path=/run/bus, and not {1}.":
             "Als Bus ist system, session oder eine Adresse wie unix:path=/run/bus möglich, nicht {1}.",
+        "The bus serves only users that this machine knows, and it knows no user {1}.":
+            "Der Bus bedient nur Benutzer, die dieser Rechner kennt; einen Benutzer {1} kennt er nicht.",
         "The change was made, but standard output can't be written to: {1}":
             "Die Änderung wurde vorgenommen, aber auf die Standardausgabe lässt sich nicht schreiben: {1}",
         "The file \"{1}\"": "Die Datei „{1}“",
@@ -345,6 +359,14 @@ extension Catalogue {
         --bring-values nimmt alle in ein neues Konto mit
         """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
+        """
+        The values on this device are those of the account from before. If another account is there, they are \
+        hidden; --bring-values takes them along into a new one
+        """:
+            """
+        Die Werte auf diesem Gerät sind die des bisherigen Kontos. Ist dort ein anderes Konto, werden sie \
+        ausgeblendet; --bring-values nimmt sie in ein neues mit
+        """,
         """
         The words are no arguments: other users see those, and the shell keeps them. Leave them out; you are asked for \
         them. If these are the account's, give it others with "ubiquitousctl account replace-key".
@@ -395,6 +417,8 @@ extension Catalogue {
             "Dieses Gerät ist bereits abgemeldet; seine Werte bleiben erhalten.",
         "This device isn't listed.": "Dieses Gerät steht nicht in der Liste.",
         "This device isn't signed in.": "Dieses Gerät ist nicht angemeldet.",
+        "This device shows the values of the account from before. Copy them into the new one? [Y/n]":
+            "Dieses Gerät zeigt die Werte des bisherigen Kontos. In das neue übernehmen? [J/n]",
         "This takes longer than {1} s.": "Das dauert länger als {1} s.",
         "Try again.": "Versuchen Sie es noch einmal.",
         "Trying {1}": "{1} wird geprüft",
@@ -404,6 +428,7 @@ extension Catalogue {
         "Use \"ubiquitousctl account sign-in {1}\".": "Verwenden Sie „ubiquitousctl account sign-in {1}“.",
         "Use \"ubiquitousctl account switch\" to go to another account.":
             "Mit „ubiquitousctl account switch“ wechseln Sie zu einem anderen Konto.",
+        "Use --bring-values.": "Verwenden Sie --bring-values.",
         "Use --discard-changes.": "Verwenden Sie --discard-changes.",
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",

@@ -88,6 +88,10 @@ struct Credentials: ParsableArguments {
                     """))
         }
         let written = RemoteAddress.scheme(of: url)
+        if written == "file" {
+            let folder = "folder" + url.dropFirst(written.count)
+            throw ValidationError(localized("\"\(url)\" is a file's address; that of a folder is \(folder)."))
+        }
         if let scheme = webSchemes[written] {
             let address = scheme + url.dropFirst(written.count)
             throw ValidationError(

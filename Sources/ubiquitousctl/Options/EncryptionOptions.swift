@@ -34,10 +34,11 @@ struct EncryptionOptions: ParsableArguments {
     /// Signs in, and asks the user for what is missing.
     /// - Parameters:
     ///   - asks: whether to ask questions, if there is a terminal.
+    ///   - mayLeaveValues: whether a new account would hide the values that are shown.
     ///   - attempt: signs in with options.
     @BusActor
     func signIn(
-        _ url: String, _ request: SignInOptions, to account: AccountObject, asks: Bool,
+        _ url: String, _ request: SignInOptions, to account: AccountObject, asks: Bool, mayLeaveValues: Bool,
         _ attempt: @BusActor (SignInOptions) async throws -> Void
     ) async throws {
         var request = request
@@ -47,7 +48,7 @@ struct EncryptionOptions: ParsableArguments {
         let (signsIn, asks) = (asks, asks && isatty(STDIN_FILENO) == 1)
         do {
             if asks, encrypt == nil, phraseFile == nil {
-                guard try await ask(&request, attempt) else { return }
+                guard try await ask(&request, mayLeaveValues: mayLeaveValues, attempt) else { return }
             }
             try await attempt(request)
             if request.encrypts == true, signsIn { asks ? try await Phrase.show(account) : Phrase.remark() }
@@ -69,7 +70,8 @@ struct EncryptionOptions: ParsableArguments {
     /// - Returns: whether the caller still has to sign in.
     @BusActor
     private func ask(
-        _ request: inout SignInOptions, _ attempt: @BusActor (SignInOptions) async throws -> Void
+        _ request: inout SignInOptions, mayLeaveValues: Bool,
+        _ attempt: @BusActor (SignInOptions) async throws -> Void
     ) async throws -> Bool {
         var joining = request
         (joining.createsAccount, joining.encrypts, joining.bringsValues) = (false, true, nil)
@@ -79,6 +81,11 @@ struct EncryptionOptions: ParsableArguments {
             request.encrypts = try Question(
                 "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]", default: true,
                 advice: "Use --encrypt or --no-encrypt."
+            ).isYes()
+            guard mayLeaveValues else { return true }
+            request.bringsValues = try Question(
+                "This device shows the values of the account from before. Copy them into the new one? [Y/n]",
+                default: true, advice: "Use --bring-values."
             ).isYes()
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {

@@ -66,9 +66,18 @@ struct JoiningOptions: ParsableArguments {
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
+        let isLeaving = account.showsFormerAccount && !bringValues
+        if isLeaving, options.change.check {
+            Output.remark(
+                """
+                The values on this device are those of the account from before. If another account is there, they are \
+                hidden; --bring-values takes them along into a new one
+                """)
+        }
         let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
-        try await encryption.signIn(url, request, to: object, asks: !options.change.check && !isThere) { request in
+        let asks = !options.change.check && !isThere
+        try await encryption.signIn(url, request, to: object, asks: asks, mayLeaveValues: isLeaving) { request in
             try await options.signIn(
                 object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
         }

@@ -114,11 +114,15 @@ struct ForgetCommand: ServiceCommand {
         if account.isEncrypted, !replaceKey {
             Output.remark(
                 """
-                Nothing is revoked: to keep a lost device out, change the password on the server, and then the \
-                account's key with "ubiquitousctl account replace-key"
+                Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, \
+                change the password on the server, and then the account's key with "ubiquitousctl account replace-key"
                 """)
         } else {
-            Output.remark("Nothing is revoked: to keep a lost device out, change the password on the server")
+            Output.remark(
+                """
+                Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, \
+                change the password on the server
+                """)
         }
     }
 }
