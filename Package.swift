@@ -82,7 +82,7 @@ let package = Package(
         // One target for each kind of remote, what several need, blobs for those that store files, and the list.
         .target(
             name: "BackendSupport",
-            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "RemoteAddress"],
+            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "EventLoop", "RemoteAddress"],
             path: "Sources/Backends/Support"),
         .target(
             name: "Blobs",

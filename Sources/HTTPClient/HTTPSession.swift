@@ -20,6 +20,8 @@ final class HTTPSession {
     /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
     private var isClosed = false
+    /// When the rest after work that took long ends, on the loop's clock.
+    private var restEnd: UInt64 = 0
     private let addresses: HTTPAddresses
     private var pauses: [Int: (timer: EventSource, continuation: CheckedContinuation<Void, Never>)] = [:]
 
@@ -78,6 +80,7 @@ final class HTTPSession {
         do throws(HTTPFailure) { found = try await addresses.find(request.address.host) } catch {
             throw isClosed ? .closed : error
         }
+        await rest()
         if isClosed { throw .closed }
         let curl = try Curl.load()
         let multi = try connectedMulti(curl)
@@ -174,6 +177,8 @@ final class HTTPSession {
 
     private func act(_ socket: Int32, _ readiness: Readiness) {
         guard let multi, let curl = try? Curl.load() else { return }
+        let work = WorkTime()
+        defer { note(work) }
         var events: Int32 = 0
         if readiness.contains(.read) { events |= CURL_CSELECT_IN }
         if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
@@ -190,6 +195,22 @@ final class HTTPSession {
     }
 
     // MARK: Waiting
+
+    /// The shortest work after which the next request waits, in microseconds.
+    private static let longest: UInt64 = 20_000
+
+    /// Leaves the loop to others for four times as long as work took. A server that has every connection closed, and
+    /// makes each handshake long, would otherwise keep the loop for as long as it is asked for something.
+    private func note(_ work: WorkTime) {
+        options.whenBusy?(work)
+        let taken = work.taken(ifAtLeast: Self.longest)
+        if taken > 0 { restEnd = EventLoop.now + min(taken, 5_000_000) * 4 }
+    }
+
+    private func rest() async {
+        let now = EventLoop.now
+        if restEnd > now { await pause(for: .microseconds(Int64(restEnd - now))) }
+    }
 
     func pause(for time: Duration) async {
         if isClosed { return }

@@ -23,12 +23,11 @@ enum Backends {
             case .user: .own(uid: request.uid)
             case .system: .roots(request.folderRoots, uid: request.uid)
             }
-        var site = BackendSite(
-            url: request.url,
-            credentials: ServerCredentials(
-                user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority,
-                owner: request.uid),
-            folders: folders)
+        var credentials = ServerCredentials(
+            user: given.user, password: given.password, token: given.token, authority: given.certificateAuthority,
+            owner: request.uid)
+        credentials.whenBusy = request.whenBusy
+        var site = BackendSite(url: request.url, credentials: credentials, folders: folders)
         site.protection = request.protection
         return site
     }

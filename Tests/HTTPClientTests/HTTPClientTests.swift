@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoop
 import Foundation
 import ServerTesting
 import Synchronization
@@ -532,6 +533,26 @@ struct HTTPClientTests {
     func `a server has few certificates checked`(_ intermediates: Int, _ expected: String) async throws {
         let server = try TLSServer(intermediates: intermediates)
         #expect(try await outcome(of: server) == expected)
+    }
+
+    /// OpenSSL compares up to a million pairs of names in a handshake, on the loop's thread.
+    @Test func `long handshakes are told, and leave most of the time to others`() async throws {
+        let resumesNothing = ["-num_tickets", "0", "-no_ticket", "-no_cache"]
+        let server = try TLSServer(resumesNothing, intermediates: 8, names: 350)
+        var options = HTTPOptions(authority: server.authority)
+        let taken = Mutex<[UInt64]>([])
+        options.whenBusy = { work in
+            let time = work.taken(ifAtLeast: 20_000)
+            if time > 0 { taken.withLock { $0.append(time) } }
+        }
+        let place = try #require(HTTPAddress(server.url + "/"))
+        let client = HTTPClient(options)
+        let start = EventLoop.now
+        // The server closes the connection after its answer.
+        for _ in 0..<3 { #expect(try await client.send(HTTPRequest("GET", place)).status == 200) }
+        let handshakes = taken.withLock(\.self)
+        #expect(handshakes.count == 3)
+        #expect(EventLoop.now - start >= handshakes.prefix(2).reduce(0) { $0 + 5 * $1 })
     }
 
     @Test(arguments: [

@@ -7,11 +7,15 @@ enum Certificates {
     private static let usualKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
     /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with the intermediate certificates.
+    /// - Parameter names: how many names the server's certificate has besides, each of which is compared with as many that
+    ///   an intermediate certificate excludes.
     /// - Returns: the authority's certificate.
     static func make(
-        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0
+        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0, names: Int = 0
     ) throws -> [UInt8] {
         let authority = "\(directory)/ca"
+        // To compare names takes longer the later they differ.
+        let prefix = String(repeating: "a", count: 20)
         try run(
             [
                 "openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Tests", "-keyout", authority + ".key", "-out",
@@ -20,13 +24,18 @@ enum Certificates {
         var (issuer, chain) = (authority, "")
         for number in 0..<intermediates {
             let next = "\(directory)/intermediate\(number)"
-            try sign(next, "Intermediate \(number)", usualKey, "basicConstraints=critical,CA:TRUE\n", by: issuer)
+            let excluded = (0..<names).map { "excluded;DNS.\($0)=\(prefix)b\($0)\n" }.joined()
+            let constraints = names == 0 ? "" : "nameConstraints=@excluded\n[excluded]\n" + excluded
+            let extensions = "basicConstraints=critical,CA:TRUE\n" + constraints
+            try sign(next, "Intermediate \(number)", usualKey, extensions, by: issuer)
             issuer = next
             chain = try String(contentsOfFile: issuer + ".pem", encoding: .utf8) + chain
         }
         try chain.write(toFile: "\(directory)/chain.pem", atomically: false, encoding: .utf8)
+        let others = (0..<names).map { ",DNS:\(prefix)c\($0)" }.joined()
         try sign(
-            "\(directory)/server", "localhost", serverKey, "subjectAltName=DNS:localhost,IP:127.0.0.1\n", by: issuer)
+            "\(directory)/server", "localhost", serverKey, "subjectAltName=DNS:localhost,IP:127.0.0.1\(others)\n",
+            by: issuer)
         let files = FileManager.default
         try files.moveItem(atPath: "\(directory)/server.pem", toPath: "\(directory)/cert.pem")
         try files.moveItem(atPath: "\(directory)/server.key", toPath: "\(directory)/key.pem")

@@ -18,12 +18,14 @@ public final class TLSServer: Sendable {
     /// - Parameters:
     ///   - options: options of `openssl s_server` for the key agreement.
     ///   - intermediates: the number of certificates between the server's and its authority's.
-    public init(_ options: [String] = [], intermediates: Int = 0) throws {
+    ///   - names: the number of names in its certificate, and of those that each intermediate one excludes.
+    public init(_ options: [String] = [], intermediates: Int = 0, names: Int = 0) throws {
         port = try Socket.freePort()
         directory = FileManager.default.temporaryDirectory.path + "/ubiquitous-store-tls-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         authority = try Certificates.make(
-            in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], intermediates: intermediates)
+            in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], intermediates: intermediates,
+            names: names)
         let program = try Certificates.run(["which", "openssl"])
         let files = ["-cert", directory + "/cert.pem", "-key", directory + "/key.pem"]
         let chain = intermediates > 0 ? ["-cert_chain", directory + "/chain.pem"] : []

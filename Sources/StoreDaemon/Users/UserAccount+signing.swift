@@ -379,8 +379,10 @@ extension UserAccount {
         {
             credentials.certificateAuthority = daemon.configuration.defaultAuthority
         }
-        return BackendRequest(
+        var request = BackendRequest(
             url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
             credentials: credentials)
+        request.whenBusy = { [weak daemon, uid] in daemon?.clients.note($0, ofDataOf: uid) }
+        return request
     }
 }

@@ -19,7 +19,7 @@ public struct WorkTime {
     }
 
     /// Leaves out a part of the time, which was for somebody else.
-    mutating func leaveOut(_ microseconds: UInt64) {
+    package mutating func leaveOut(_ microseconds: UInt64) {
         wall += microseconds
         processor += microseconds
     }
