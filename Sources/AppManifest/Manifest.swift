@@ -67,6 +67,9 @@ package struct Manifest: Equatable, Sendable {
         }
         applicationIdentifier = application
         teamIdentifier = try Self.string(dictionary, Name.team)
+        guard teamIdentifier.map(Self.isName) ?? true else {
+            throw Refusal(key: Name.team, reason: "it has to be \(Self.nameRule)")
+        }
         identifier = try Self.identifier(dictionary, team: teamIdentifier, application: application)
         groups = try Self.strings(dictionary, Name.groups)
         localKeys = try Self.strings(dictionary, Name.localKeys)
@@ -89,6 +92,9 @@ package struct Manifest: Equatable, Sendable {
         return dictionary
     }
 
+    /// The most bytes of a store's identifier before its variables are replaced.
+    private static let longestDeclared = 512
+
     /// What a valid identifier is, as a part of a sentence.
     private static let nameRule = "1 to 255 of the characters A-Z a-z 0-9 . _ -, and neither \".\" nor \"..\""
 
@@ -109,6 +115,10 @@ package struct Manifest: Equatable, Sendable {
         _ dictionary: [Text: Value], team: String?, application: String
     ) throws(Refusal) -> String? {
         guard let declared = try string(dictionary, Name.identifier) else { return nil }
+        // Each name that is inserted may have 255 bytes.
+        guard declared.utf8.count <= longestDeclared else {
+            throw Refusal(key: Name.identifier, reason: "it has to be \(nameRule)")
+        }
         let expanded = declared.replacing("$(TeamIdentifierPrefix)", with: team.map { $0 + "." } ?? "")
             .replacing("$(CFBundleIdentifier)", with: application)
         guard isName(expanded) else {

@@ -112,6 +112,24 @@ struct ManifestTests {
         }
     }
 
+    /// Each variable that is replaced may insert 255 bytes, and a manifest of 64 KiB has room for thousands.
+    @Test(arguments: [
+        ("$(TeamIdentifierPrefix)", 100, "T"), ("$(TeamIdentifierPrefix)", 1400, "$(CFBundleIdentifier)"),
+        ("$(TeamIdentifierPrefix)", 1, "a\u{301}\u{327}"),
+    ])
+    func `an identifier that would become very long is refused before it does`(
+        _ part: String, _ count: Int, _ team: String
+    ) throws {
+        let root: [Text: Value] = [
+            Text(identifierKey): .string(Text(String(repeating: part, count: count))),
+            Text(applicationKey): .string("org.example.Notes"),
+            "com.apple.developer.team-identifier": .string(Text(team)),
+        ]
+        let bytes = try FileFormat.binary.write(.dictionary(root))
+        let refusal = #expect(throws: Manifest.Refusal.self) { try Manifest(propertyList: bytes) }
+        #expect(refusal.map { "\($0)".utf8.count < 1000 } == true)
+    }
+
     @Test func `a broken file is refused with the place`() {
         let refusal = Manifest.Refusal(
             key: nil,
