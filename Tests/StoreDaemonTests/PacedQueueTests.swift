@@ -8,14 +8,25 @@ import Testing
 @BusActor
 @Suite(.timeLimit(.minutes(5)))
 struct PacedQueueTests {
-    private let burst = PacedQueue<Int>.burst
+    private let burst = PacedQueue<Int>.usualBurst
 
     @Test func `few are served at once, and in order`() {
         var served: [Int] = []
         let queue = PacedQueue<Int> { served.append($0) }
-        queue.add(0..<burst)
-        queue.add(0..<burst)
-        #expect(served == Array(0..<burst) + Array(0..<burst))
+        queue.add(0..<burst / 2)
+        queue.add(0..<burst / 2)
+        #expect(served == Array(0..<burst / 2) + Array(0..<burst / 2))
+    }
+
+    @Test func `of what costs much one is served at once, also if they are added one by one`() async throws {
+        var served: [Int] = []
+        let queue = PacedQueue<Int>(burst: 10, cost: { _ in 100 }) { served.append($0) }
+        let start = EventLoop.now
+        for number in 0..<4 { queue.add([number]) }
+        #expect(served == [0])
+        try await eventually { served.count == 4 }
+        // Each leaves ten times as long to others as a burst.
+        #expect(served == [0, 1, 2, 3] && EventLoop.now - start >= 3 * 50_000)
     }
 
     @Test func `the rest of many are served later, each once`() async throws {

@@ -11,30 +11,48 @@ final class PacedQueue<Element: Hashable> {
     private var waiting: ArraySlice<Element> = []
     private var isWaiting: Set<Element> = []
     private var timer: EventSource?
+    /// What was spent since the burst began.
+    private var spent = 0
+    private var began: UInt64 = 0
+    private let burst: Int
+    private let cost: (Element) -> Int
     private let serve: (Element) -> Void
 
-    /// How many elements are served at once: about 150 microseconds' worth of signals.
-    nonisolated static var burst: Int { 32 }
-    /// The time between bursts.
-    nonisolated static var interval: Duration { .milliseconds(5) }
+    /// The usual cost of a burst: about 150 microseconds' worth of signals.
+    nonisolated static var usualBurst: Int { 32 }
+    /// The time between bursts, in microseconds.
+    private static var interval: UInt64 { 5_000 }
 
-    init(_ serve: @escaping (Element) -> Void) { self.serve = serve }
+    /// Makes a queue.
+    /// - Parameters:
+    ///   - burst: the cost of what is served at once. After more, the next burst begins later.
+    ///   - cost: what an element costs, in about 5 microseconds, as long as a signal takes.
+    init(burst: Int = usualBurst, cost: @escaping (Element) -> Int = { _ in 1 }, _ serve: @escaping (Element) -> Void) {
+        (self.burst, self.cost, self.serve) = (burst, cost, serve)
+    }
 
-    /// Serves the elements, at once if they are few and none is waiting.
+    /// Serves the elements, at once if they cost little and none is waiting.
     func add(_ elements: some Sequence<Element>) {
         for element in elements where isWaiting.insert(element).inserted { waiting.append(element) }
         if timer == nil { serveSome() }
     }
 
     private func serveSome() {
-        let next = waiting.prefix(Self.burst)
-        waiting.removeFirst(next.count)
-        isWaiting.subtract(next)
-        for element in next { serve(element) }
-        if waiting.isEmpty { return waiting = [] }
-        timer = EventLoop.shared.after(Self.interval) { [weak self] in
-            self?.timer = nil
-            self?.serveSome()
+        let now = EventLoop.now
+        if now >= began + Self.interval { (spent, began) = (0, now) }
+        while spent < burst, let next = waiting.popFirst() {
+            isWaiting.remove(next)
+            spent += cost(next)
+            serve(next)
+        }
+        if waiting.isEmpty { waiting = [] }
+        // Elements that are added one by one wait as well.
+        if waiting.isEmpty, spent <= burst { return }
+        let pause = Self.interval * UInt64(max(1, spent / burst))
+        timer = EventLoop.shared.after(.microseconds(Int64(pause))) { [weak self] in
+            guard let self else { return }
+            (timer, spent) = (nil, 0)
+            serveSome()
         }
     }
 }

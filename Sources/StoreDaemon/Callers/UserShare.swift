@@ -22,6 +22,8 @@ final class UserShare {
     /// The tokens of calls that expect no reply, in KiB: 8 MiB at once, and 2 MiB per second.
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
 
+    /// The subscriptions with changes to send. A change may have thousands of keys, and hundreds of subscribers.
+    let signals = PacedQueue<StoreSubscription>(burst: 256, cost: { $0.cost }) { $0.sendDue() }
     private let pool: SharePool
     private var unread = 0
     private var held = 0
