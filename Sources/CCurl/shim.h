@@ -61,6 +61,19 @@ static inline CURLMcode shim_multi_set_callbacks(
     return code != CURLM_OK ? code : set(multi, CURLMOPT_TIMERFUNCTION, timer);
 }
 
+// Functions of OpenSSL, whose headers aren't needed for that.
+struct shim_tls {
+    void *set_depth;
+    void *control;
+};
+
+// Bounds the length of a server's chain of certificates, and clears SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78).
+static inline void shim_tls_bound(void *context, const void *functions, int depth) {
+    const struct shim_tls *tls = functions;
+    ((void (*)(void *, int)) tls->set_depth)(context, depth);
+    ((long (*)(void *, int, long, void *)) tls->control)(context, 78, 4, NULL);
+}
+
 // The result of a transfer, which is in a union.
 static inline CURLcode shim_message_result(const CURLMsg *message) { return message->data.result; }
 

@@ -49,8 +49,8 @@ final class Curl {
     /// Whether it is the OpenSSL flavour, judging by the library's name. curl_version(3) would look up this machine's
     /// name, for LDAP, and block.
     let usesOpenSSL: Bool
-    /// SSL_CTX_set_verify_depth(3) of the OpenSSL that libcurl uses; `nil` if it uses another library.
-    let chainDepthFunction: UnsafeMutableRawPointer?
+    /// Functions of the OpenSSL that libcurl uses; `nil` if it uses another library.
+    let tls: UnsafeMutablePointer<shim_tls>?
     private let easySet: UnsafeMutableRawPointer
     private let easyGet: UnsafeMutableRawPointer
     private let multiSet: UnsafeMutableRawPointer
@@ -82,7 +82,13 @@ final class Curl {
         (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
         multiSet = try symbol("curl_multi_setopt")
         usesOpenSSL = dlopen(Self.names[0], RTLD_NOW | RTLD_NOLOAD) != nil
-        chainDepthFunction = dlsym(handle, "SSL_CTX_set_verify_depth")
+        if let setDepth = dlsym(handle, "SSL_CTX_set_verify_depth"), let control = dlsym(handle, "SSL_CTX_ctrl") {
+            // The library stays loaded, and so does this.
+            tls = .allocate(capacity: 1)
+            tls?.initialize(to: shim_tls(set_depth: setDepth, control: control))
+        } else {
+            tls = nil
+        }
         let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
     }

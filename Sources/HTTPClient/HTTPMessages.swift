@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import EventLoop
+internal import EventLoop
 
 /// A request to a server.
 package struct HTTPRequest: Sendable {
@@ -126,8 +126,8 @@ package struct HTTPOptions: Sendable {
     /// Begins a lookup of a name; `nil` leaves lookups to libcurl, which leaves behind a thread for each that doesn't end
     /// in time.
     package var lookUp: (@Sendable (HTTPLookup) -> Void)?
-    /// Is told of work that keeps the loop busy, such as a handshake with a certificate of very many names.
-    package var whenBusy: (@BusActor @Sendable (WorkTime) -> Void)?
+    /// Is told how many microseconds of the loop's time were taken, once they are 20,000 or more.
+    package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
     /// The time limit for connecting, and for looking up a name before that.
     package var connectTime: Duration = .seconds(15)
     /// A request fails after this long with hardly any data moving.

@@ -12,6 +12,8 @@ final class HTTPSession {
     let options: HTTPOptions
     private var multi: Curl.Multi?
     private var sockets: [Int32: EventSource] = [:]
+    /// What libcurl waits for, by socket.
+    private var watched: [Int32: Readiness] = [:]
     private var timer: EventSource?
     private var keepTimer: EventSource?
     private var transfers: [Curl.Easy: HTTPTransfer] = [:]
@@ -20,8 +22,13 @@ final class HTTPSession {
     /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
     private var isClosed = false
-    /// When the rest after work that took long ends, on the loop's clock.
-    private var restEnd: UInt64 = 0
+    /// The loop's time that was taken and not granted yet, and when it was counted, both in microseconds.
+    private var taken: UInt64 = 0
+    private var counted: UInt64 = 0
+    /// The end of a rest.
+    private var restEnd: EventSource?
+    /// Whether libcurl's timer has run out during a rest.
+    private var isDue = false
     private let addresses: HTTPAddresses
     private var pauses: [Int: (timer: EventSource, continuation: CheckedContinuation<Void, Never>)] = [:]
 
@@ -80,12 +87,11 @@ final class HTTPSession {
         do throws(HTTPFailure) { found = try await addresses.find(request.address.host) } catch {
             throw isClosed ? .closed : error
         }
-        await rest()
-        if isClosed { throw .closed }
         let curl = try Curl.load()
         let multi = try connectedMulti(curl)
         let transfer = try nextTransfer(curl)
         try transfer.prepare(request, scheme, at: found)
+        transfer.session = self
         transfer.whenRefused = { [weak self, weak transfer] in
             guard let self, let transfer else { return }
             end(transfer, transfer.result(CURLE_WRITE_ERROR))
@@ -160,7 +166,12 @@ final class HTTPSession {
         var readiness: Readiness = []
         if what & CURL_POLL_IN != 0 { readiness.insert(.read) }
         if what & CURL_POLL_OUT != 0 { readiness.insert(.write) }
-        if readiness.isEmpty || what == CURL_POLL_REMOVE { return }
+        watched[socket] = readiness.isEmpty || what == CURL_POLL_REMOVE ? nil : readiness
+        if !isResting { listen(on: socket) }
+    }
+
+    private func listen(on socket: Int32) {
+        guard let readiness = watched[socket] else { return }
         sockets[socket] = EventLoop.shared.onReady(socket, for: readiness) { [weak self] readiness in
             self?.act(socket, readiness)
         }
@@ -170,8 +181,9 @@ final class HTTPSession {
         timer = nil
         if milliseconds < 0 { return }
         timer = EventLoop.shared.after(.milliseconds(milliseconds)) { [weak self] in
-            self?.timer = nil
-            self?.act(curl_socket_t(-1), [])
+            guard let self else { return }
+            timer = nil
+            if isResting { isDue = true } else { act(curl_socket_t(-1), []) }
         }
     }
 
@@ -194,23 +206,42 @@ final class HTTPSession {
         }
     }
 
-    // MARK: Waiting
+    // MARK: Resting
 
-    /// The shortest work after which the next request waits, in microseconds.
-    private static let longest: UInt64 = 20_000
+    // A server decides what there is to do: it may send without end, have each connection closed and make each handshake
+    // long. So libcurl takes a fifth of the loop's time for long, and 20 ms at once.
 
-    /// Leaves the loop to others for four times as long as work took. A server that has every connection closed, and
-    /// makes each handshake long, would otherwise keep the loop for as long as it is asked for something.
-    private func note(_ work: WorkTime) {
-        options.whenBusy?(work)
-        let taken = work.taken(ifAtLeast: Self.longest)
-        if taken > 0 { restEnd = EventLoop.now + min(taken, 5_000_000) * 4 }
-    }
+    private static let allowance: UInt64 = 20_000
+    private static let rest: UInt64 = 4
+    private static let longestRest: UInt64 = 5_000_000
 
-    private func rest() async {
+    /// Whether libcurl isn't called for now.
+    var isResting: Bool { restEnd != nil }
+
+    /// Counts work, and rests after much of it.
+    func note(_ work: WorkTime) {
         let now = EventLoop.now
-        if restEnd > now { await pause(for: .microseconds(Int64(restEnd - now))) }
+        taken -= min(taken, (now - counted) / (Self.rest + 1))
+        taken += work.taken(ifAtLeast: 1)
+        counted = now
+        guard taken >= Self.allowance, !isClosed else { return }
+        options.whenBusy?(taken)
+        let time = min(taken * Self.rest, Self.longestRest)
+        taken = 0
+        for source in sockets.values { source.cancel() }
+        sockets = [:]
+        restEnd = EventLoop.shared.after(.microseconds(Int64(time))) { [weak self] in self?.endRest() }
     }
+
+    private func endRest() {
+        restEnd = nil
+        for socket in watched.keys { listen(on: socket) }
+        guard isDue else { return }
+        isDue = false
+        act(curl_socket_t(-1), [])
+    }
+
+    // MARK: Waiting
 
     func pause(for time: Duration) async {
         if isClosed { return }
@@ -251,12 +282,12 @@ final class HTTPSession {
             self.multi = nil
             timer = nil
             for source in sockets.values { source.cancel() }
-            sockets = [:]
+            (sockets, watched) = ([:], [:])
         }
     }
 
     func close() {
-        isClosed = true
+        (isClosed, restEnd) = (true, nil)
         for transfer in transfers.values { end(transfer, .failure(.closed)) }
         idle = nil
         addresses.close()

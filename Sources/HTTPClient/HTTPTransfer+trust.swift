@@ -26,16 +26,17 @@ extension HTTPTransfer {
     }
 
     /// Bounds the cost of a handshake. A server can name a prime of 10,000 bits for a Diffie-Hellman key agreement,
-    /// which then takes over a second, and send a hundred certificates whose signatures take milliseconds each.
+    /// which then takes over a second, and send a hundred certificates whose signatures take milliseconds each. After the
+    /// handshake it can send messages without end that are no data, such as tickets for sessions. By default, OpenSSL
+    /// goes on reading until data comes (SSL_MODE_AUTO_RETRY in SSL_CTX_set_mode(3)).
     private func boundCost() throws(HTTPFailure) {
         guard curl.usesOpenSSL else { return }
         try curl.set(easy, CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
         try curl.set(easy, CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
-        guard let setDepth = curl.chainDepthFunction else { return }
-        try curl.set(easy, pointer: CURLOPT_SSL_CTX_DATA, setDepth)
-        try curl.set(easy) { _, context, setDepth in
-            let function = unsafeBitCast(setDepth, to: (@convention(c) (UnsafeMutableRawPointer?, Int32) -> Void)?.self)
-            function?(context, HTTPTransfer.mostIntermediates)
+        guard let tls = curl.tls else { return }
+        try curl.set(easy, pointer: CURLOPT_SSL_CTX_DATA, tls)
+        try curl.set(easy) { _, context, tls in
+            shim_tls_bound(context, tls, HTTPTransfer.mostIntermediates)
             return CURLE_OK
         }
     }

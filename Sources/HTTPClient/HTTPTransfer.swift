@@ -15,6 +15,8 @@ final class HTTPTransfer {
     var timer: EventSource?
     /// Called if data that libcurl kept during a pause is refused. libcurl doesn't report that by itself.
     var whenRefused: (() -> Void)?
+    /// The session of the request under way.
+    weak var session: HTTPSession?
     /// The timer that resumes a paused answer.
     private var pause: EventSource?
     /// The pieces and bytes of the body that were taken in this turn of the loop.
@@ -265,8 +267,14 @@ final class HTTPTransfer {
 
     private func resume() {
         pause = nil
+        if session?.isResting == true {
+            pause = EventLoop.shared.after(Self.sinkPause) { [weak self] in self?.resume() }
+            return
+        }
         beginTurn()
+        let work = WorkTime()
         if curl.easyPause(easy, CURLPAUSE_CONT) != CURLE_OK { whenRefused?() }
+        session?.note(work)
     }
 
     private static let sinkPause = Duration.milliseconds(5)

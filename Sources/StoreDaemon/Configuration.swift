@@ -141,8 +141,8 @@ package struct BackendRequest: Sendable {
     package let credentials: BackendCredentials
     /// What is known of the account's encryption.
     package var protection = Protection.none
-    /// Is told of the backend's work on the bus thread.
-    package var whenBusy: (@BusActor @Sendable (WorkTime) -> Void)?
+    /// Is told how many microseconds of the bus thread the backend has taken, once they are many.
+    package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
 
     /// The address's scheme, in lower case.
     package var scheme: String { RemoteAddress.scheme(of: url) }

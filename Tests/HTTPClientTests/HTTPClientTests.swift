@@ -540,19 +540,27 @@ struct HTTPClientTests {
         let resumesNothing = ["-num_tickets", "0", "-no_ticket", "-no_cache"]
         let server = try TLSServer(resumesNothing, intermediates: 8, names: 350)
         var options = HTTPOptions(authority: server.authority)
-        let taken = Mutex<[UInt64]>([])
-        options.whenBusy = { work in
-            let time = work.taken(ifAtLeast: 20_000)
-            if time > 0 { taken.withLock { $0.append(time) } }
-        }
+        let told = Mutex<[UInt64]>([])
+        options.whenBusy = { time in told.withLock { $0.append(time) } }
         let place = try #require(HTTPAddress(server.url + "/"))
         let client = HTTPClient(options)
         let start = EventLoop.now
         // The server closes the connection after its answer.
         for _ in 0..<3 { #expect(try await client.send(HTTPRequest("GET", place)).status == 200) }
-        let handshakes = taken.withLock(\.self)
+        let handshakes = told.withLock(\.self)
         #expect(handshakes.count == 3)
         #expect(EventLoop.now - start >= handshakes.prefix(2).reduce(0) { $0 + 5 * $1 })
+    }
+
+    /// OpenSSL would read on until there is an answer.
+    @Test func `a server that sends tickets without end doesn't keep the loop`() async throws {
+        let server = try TLSServer(["-tls1_3", "-num_tickets", "20000"])
+        var options = HTTPOptions(authority: server.authority)
+        let told = Mutex<[UInt64]>([])
+        options.whenBusy = { time in told.withLock { $0.append(time) } }
+        let place = try #require(HTTPAddress(server.url + "/"))
+        #expect(try await HTTPClient(options).send(HTTPRequest("GET", place)).status == 200)
+        #expect(told.withLock { $0.allSatisfy { $0 < 60_000 } && !$0.isEmpty })
     }
 
     @Test(arguments: [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import EventLoop
+internal import EventLoop
 internal import Replication
 
 /// The credentials for a server, as the user entered them.
@@ -15,8 +15,8 @@ package struct ServerCredentials: Sendable {
     package var authority: [UInt8]?
     /// The user whose account it is, and whose requests are counted.
     package var owner: UInt32
-    /// Is told of requests' work that keeps the event loop busy.
-    package var whenBusy: (@BusActor @Sendable (WorkTime) -> Void)?
+    /// Is told how many microseconds of the event loop's time were taken, once they are many.
+    package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
 
     /// Makes credentials from their parts.
     package init(

@@ -382,7 +382,7 @@ extension UserAccount {
         var request = BackendRequest(
             url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
             credentials: credentials)
-        request.whenBusy = { [weak daemon, uid] in daemon?.clients.note($0, ofDataOf: uid) }
+        request.whenBusy = { [weak daemon, uid] in daemon?.clients.share(of: .user(uid)).rest.note($0) }
         return request
     }
 }
