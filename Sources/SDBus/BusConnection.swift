@@ -23,6 +23,8 @@ public final class BusConnection {
 
     /// Called once after each round of dispatching: after at most 64 messages, or a millisecond.
     public var afterDispatch: (@BusActor () -> Void)?
+    /// Whether the last round has dispatched all that had arrived. If not, the next one follows at once.
+    public internal(set) var isDrained = true
     /// Called when the other end is gone, or doesn't speak D-Bus; not after ``close()``. All calls have failed by then.
     public var onDisconnect: (@BusActor () -> Void)?
     /// Called with each answer and each signal to a peer, and its size in bytes.

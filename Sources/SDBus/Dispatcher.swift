@@ -90,6 +90,7 @@ final class Dispatcher {
             if count == Self.roundLimit || isCongested || (count % 8 == 0 && EventLoop.now >= end) { break }
             result = process()
         }
+        connection.isDrained = result <= 0
         if count > 0 { connection.afterDispatch?() }
         if result < 0 { connection.disconnected() }
     }

@@ -124,7 +124,10 @@ package final class Daemon {
     func register() throws {
         // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
         // would slow down every use of it.
-        connection.afterDispatch = { self.writes.commit() }
+        connection.afterDispatch = {
+            self.writes.commit()
+            if self.connection.isDrained { self.clients.noteDrained() }
+        }
         connection.onSent = { self.clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
         try connection.admitCalls(

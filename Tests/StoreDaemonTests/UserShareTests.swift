@@ -126,6 +126,14 @@ struct UserShareTests {
         #expect(user.rest.isUnderWay)
     }
 
+    @Test func `short calls count in a burst, and not with pauses between`() {
+        let user = user()
+        for number in 0..<200 as Range<UInt64> { user.note(LongCallPause.shortest - 1, inBurst: number) }
+        #expect(!user.rest.isUnderWay)
+        for _ in 0..<200 { user.note(LongCallPause.shortest / 4, inBurst: 200) }
+        #expect(user.rest.isUnderWay)
+    }
+
     @Test func `a user who takes a little now and then doesn't rest`() async throws {
         let user = user()
         for _ in 0..<5 {

@@ -123,8 +123,8 @@ extension Clients {
 
     /// Counts the time that the loop spent for a call.
     func note(_ time: WorkTime, of peer: Peer) {
-        let taken = time.taken(ifAtLeast: LongCallPause.shortest)
-        if taken > 0 { client(peer).share.rest.note(taken) }
+        let taken = time.taken(ifAtLeast: Self.shortCall)
+        if taken > 0 { client(peer).share.note(taken, inBurst: burst) }
     }
 
     /// Counts the time that the loop spent with a user's data, unless a call of that user has it: what follows a wait,
@@ -135,6 +135,8 @@ extension Clients {
         if taken >= LongCallPause.allowance { share(of: .user(uid)).rest.note(taken) }
     }
 
+    /// The time in microseconds of a call that isn't counted.
+    private static let shortCall: UInt64 = 50
     /// The time in microseconds that isn't counted for another user's call.
     private static let noticeable: UInt64 = 1000
 

@@ -11,6 +11,8 @@ final class Clients {
     private var shares: [ShareKey: UserShare] = [:]
     private let pool = SharePool()
     var kinds = CallKinds()
+    /// The number of times that everything that had arrived was answered.
+    private(set) var burst: UInt64 = 0
 
     /// A client whose disconnection must be noticed.
     private struct Presence {
@@ -21,6 +23,9 @@ final class Clients {
     init(daemon: Daemon) {
         self.daemon = daemon
     }
+
+    /// Notes that everything that had arrived is answered.
+    func noteDrained() { burst &+= 1 }
 
     /// Returns the client behind a peer.
     func client(_ peer: Peer) -> Client {

@@ -134,6 +134,22 @@ final class UserShare {
     /// Counts a call that expects no reply.
     func countUnanswered(_ bytes: Int, _ now: UInt64) { unanswered.take(now, UInt64(clamping: bytes >> 10)) }
 
+    // MARK: Time
+
+    /// The time of short calls in a burst: calls that follow each other without a pause.
+    private var burst: (number: UInt64, time: UInt64) = (0, 0)
+
+    /// Counts the time of a call. Short ones count only in a burst, in which others wait behind them. One program that
+    /// calls, waits and calls again delays nobody.
+    func note(_ microseconds: UInt64, inBurst number: UInt64) {
+        if microseconds >= LongCallPause.shortest { return rest.note(microseconds) }
+        if burst.number != number { burst = (number, 0) }
+        burst.time += microseconds
+        guard burst.time >= LongCallPause.shortest else { return }
+        rest.note(burst.time)
+        burst.time = 0
+    }
+
     // MARK: Asking
 
     /// How long the user's waiting work may go on in one piece, and when it may again, in microseconds.
