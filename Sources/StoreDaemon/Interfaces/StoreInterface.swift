@@ -89,8 +89,17 @@ extension UserStore {
         }
     }
 
+    /// Throws if there is no room for values, on the disk or in memory.
+    func checkRoom(for values: [(Key, Value)], bytes: Int) throws {
+        try user.checkMemory(for: Self.memory(of: values)) {
+            Self.memory(of: values.compactMap { key, _ in store.value(for: key).map { (key, $0) } })
+        }
+        try user.checkRoom(for: store, bytes: bytes)
+        noteSet(values)
+    }
+
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
-        try user.checkRoom(for: store, bytes: value.messageSize)
+        try checkRoom(for: [(key, value)], bytes: value.messageSize)
         try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
     }
 
@@ -113,7 +122,7 @@ extension UserStore {
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
-        if !values.isEmpty { try user.checkRoom(for: store, bytes: values.reduce(0) { $0 + $1.1.messageSize }) }
+        if !values.isEmpty { try checkRoom(for: values, bytes: values.reduce(0) { $0 + $1.1.messageSize }) }
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))

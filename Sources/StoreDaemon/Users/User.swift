@@ -18,6 +18,8 @@ final class User {
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
     private var stores: [Text: UserStore] = [:]
+    /// About the memory that the stores in use take, in bytes.
+    private(set) var memory = 0 { didSet { daemon.users.memory.count(memory - oldValue) } }
     /// The stores that may be begun and the bytes that may be written before both are counted again, which takes long.
     private var allowance = (stores: 0, bytes: 0)
     /// Whether the file of a damaged database is still to be set aside.
@@ -75,8 +77,35 @@ final class User {
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
         if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
+        try checkMemory(for: store.memory)
         stores[Text(identifier)] = store
+        memory += store.memory
         return store
+    }
+
+    /// Throws if the stores in use would take too much memory. Stores that clients have only used before are released.
+    /// - Parameter freed: returns what is no longer needed then.
+    func checkMemory(for bytes: Int, freeing freed: () -> Int = { 0 }) throws {
+        var bytes = bytes
+        var isAllowed: Bool { daemon.users.memory.allows(bytes, besides: memory) }
+        if isAllowed { return }
+        // Values that were replaced may still be counted.
+        for store in stores.values { store.measure() }
+        bytes = max(0, bytes - freed())
+        if isAllowed { return }
+        daemon.writes.commit()
+        daemon.clients.forgetPaths(of: uid)
+        if isAllowed { return }
+        throw BusError.limitsExceeded(
+            """
+            The values in the user's stores and domains in use take \(memory) bytes of memory, and there is no room for \
+            \(bytes) more. End programs that use large values, and keep large data in files.
+            """)
+    }
+
+    /// Notes that a store in use takes more memory, or less.
+    func noteMemory(of store: UserStore, grownBy bytes: Int) {
+        if storeInUse(store.identifier) === store { memory += bytes }
     }
 
     /// Takes a store back into use that was removed from this device.
@@ -93,7 +122,9 @@ final class User {
 
     /// Releases a store that is no longer in use.
     func letGo(_ store: UserStore) {
-        if storeInUse(store.identifier) === store { stores[Text(store.identifier)] = nil }
+        guard storeInUse(store.identifier) === store else { return }
+        stores[Text(store.identifier)] = nil
+        memory -= store.memory
     }
 
     /// Returns the identifiers of the apps' stores that hold entries, be they only tombstones; sorted.

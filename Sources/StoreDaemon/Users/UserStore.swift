@@ -22,6 +22,9 @@ final class UserStore {
     /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
+    /// About the memory that its values take, in bytes. Replaced values count until ``measure()``.
+    private(set) var memory = 0
+
     init(_ store: Store, of user: User, daemon: Daemon) throws {
         self.store = store
         self.user = user
@@ -33,6 +36,27 @@ final class UserStore {
             } else {
                 try BusNames.storePath(uid: user.uid, identifier: store.identifier)
             }
+        measure()
+    }
+
+    /// Measures how much memory its values take.
+    func measure() {
+        var bytes = 0
+        store.forEachValue { bytes += Self.entryMemory + $1.memory }
+        noteGrown(by: bytes - memory)
+    }
+
+    /// Counts values that were set.
+    func noteSet(_ values: [(Key, Value)]) { noteGrown(by: Self.memory(of: values)) }
+
+    /// About the memory that values take in a store, in bytes.
+    static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + entryMemory + $1.1.memory } }
+
+    private static let entryMemory = 200
+
+    private func noteGrown(by bytes: Int) {
+        memory += bytes
+        user.noteMemory(of: self, grownBy: bytes)
     }
 
     /// The most bytes that its values take in a message.
@@ -60,6 +84,7 @@ final class UserStore {
     func replace(_ store: Store) {
         self.store = store
         forgetWeight()
+        measure()
     }
 
     // MARK: Holders
@@ -146,6 +171,9 @@ final class UserStore {
     func notify(
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {
+        if reason != .localChange {
+            noteSet(keys.compactMap { key in store.value(for: key).map { (key, $0) } })
+        }
         if subscriptions.isEmpty { return }
         let change = StoreChange(reason: reason, keys: Set(keys), generation: store.generation, info: info)
         for subscription in subscriptions.values {

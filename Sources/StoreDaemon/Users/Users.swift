@@ -12,6 +12,8 @@ internal import SyncEngine
 final class Users {
     private unowned let daemon: Daemon
     private var open: [UInt32: User] = [:]
+    /// The memory of all stores in use.
+    var memory = StoreMemory()
     private var accountsFile = FileStamp("/etc/passwd")
     /// Open users for whom it isn't known yet whether their user id was given to another user.
     private var unchecked: Set<UInt32> = []

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyList
+import Replication
+import SDBus
+import StoreBus
+import Testing
+
+@testable import StoreDaemon
+
+/// The memory of stores in use.
+@BusActor
+@Suite(.timeLimit(.minutes(5)))
+struct StoreMemoryTests {
+    private let booleans: Value = .array(Array(repeating: .boolean(true), count: 50_000))
+
+    private func withService(_ body: (LocalService) async throws -> Void) async throws {
+        let service = try LocalService()
+        service.daemon.users.memory = StoreMemory(SharedLimit(8 << 20, reserve: 2 << 20))
+        try await body(service)
+        try service.close()
+    }
+
+    /// Writes to a store of its own, and returns the error.
+    private func write(_ number: Int, subscribing: Bool, _ service: LocalService) async throws -> String? {
+        let path = try BusNames.storePath(uid: nil, identifier: "org.example.App\(number)")
+        do {
+            if subscribing {
+                try await service.client.invoke(nil, path, BusNames.storeInterface, "Subscribe") {
+                    try $0.append(0 as UInt64)
+                }
+            }
+            try await service.client.invoke(nil, path, BusNames.storeInterface, "SetValue") {
+                try $0.append("key")
+                try $0.append(variant: booleans)
+            }
+            return nil
+        } catch let error as BusError {
+            return error.name
+        }
+    }
+
+    @Test func `stores that were used before make room for others`() async throws {
+        try await withService { service in
+            for round in 0..<2 {
+                for number in 0..<12 {
+                    #expect(try await write(number, subscribing: false, service) == nil, "\(round) \(number)")
+                    #expect(service.daemon.users.memory.total <= 6 << 20)
+                }
+            }
+            let user = try service.daemon.users.user(4711)
+            #expect(user.memory == user.storesInUse.reduce(0) { $0 + $1.memory })
+            #expect(user.storesInUse.count < 12)
+        }
+    }
+
+    @Test func `values beyond a user's share of the memory are refused, and replacing some is not`() async throws {
+        try await withService { service in
+            var names: [String?] = []
+            for number in 0..<12 { names.append(try await write(number, subscribing: true, service)) }
+            #expect(names.first == .some(nil) && names.last == BusError.limitsExceeded("").name)
+            #expect(service.daemon.users.memory.total <= 6 << 20)
+            for _ in 0..<20 { #expect(try await write(0, subscribing: false, service) == nil) }
+        }
+    }
+
+    @Test func `what many users have stays within the limit`() {
+        let memory = StoreMemory()
+        var total = 0
+        for _ in 0..<1000 {
+            var own = 0
+            while memory.allows(100_000, besides: own) {
+                own += 100_000
+                memory.count(100_000)
+            }
+            total += own
+        }
+        #expect(total == memory.total && total <= 128 << 20)
+    }
+}
