@@ -71,6 +71,44 @@ import UbiquitousStoreTesting
         }
     }
 
+    /// What docs/encryption.md advises after a device was lost: another password, and another key.
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a device takes the new password before it has the new key`() async throws {
+        try await Self.withServer { terminal, server, words in
+            let phrase = terminal.file("words")
+            expect(try await terminal.ctl2(["account", "sign-in", "--encrypt"] + words), 0)
+            try terminal.write("words", try await terminal.ctl("account", "phrase").output)
+            let phone = try await Second.device(
+                on: words[0], named: "phone", words[1], words[2], words[3], words[4], words[5], words[6],
+                "--phrase-file", phrase)
+            defer { phone.end() }
+            for (password, isTyped) in [("another", false), ("a third", true)] {
+                try server.change(password: password)
+                try terminal.write("password", password)
+                _ = try await phone.done(["account", "renew", "--password-file", terminal.file("password")])
+                _ = try await phone.done(["account", "replace-key"])
+                let next = try await phone.done(["account", "phrase"])
+                try terminal.write("words", next)
+                expect(try await terminal.ctl("account", "sync"), 3)
+                if isTyped {
+                    let person = try terminal.atTerminal("account", "renew")
+                    try await person.shows("New password for ")
+                    try await eventually("the terminal is silent") { !person.isEchoing }
+                    person.type("\(password)\n")
+                    try await person.shows("Its recovery phrase (12 words)")
+                    try await eventually("the terminal is silent") { !person.isEchoing }
+                    person.type("\(next)\n")
+                    #expect(try await person.program.finish() == .code(0), "\(person.screen)")
+                } else {
+                    let renew = ["account", "renew", "--password-file", terminal.file("password")]
+                    expect(try await terminal.ctl2(renew), 3, "The credentials are renewed", "account unlock")
+                    expect(try await terminal.ctl("account", "unlock", "--phrase-file", phrase), 0)
+                }
+                expect(try await terminal.ctl("account", "sync"), 0)
+            }
+        }
+    }
+
     @Test(.enabled(if: kind != nil, isMissing))
     func `a person is asked whether to encrypt an account whose folder is to be made`() async throws {
         try await Self.withServer { terminal, server, words in

@@ -53,6 +53,7 @@ struct WebDAVProbe {
         case 404, 410: return [await checkAbove()]
         case 405, 501:
             do throws(RemoteError) { _ = try await storage.list("") } catch {
+                if error.isFolderMissing { return [await checkAbove()] }
                 return [BackendCheck(step: "folder", isPassed: false, detail: error.message)]
             }
         default:

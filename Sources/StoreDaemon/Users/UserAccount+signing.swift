@@ -35,7 +35,8 @@ extension UserAccount {
             } then: { backend, remote, held in
                 wasMade = remote.wasMade
                 guard remote.isNew || !bringingValues else {
-                    throw BusError.store(.conflict, "The remote already holds an account that is not empty.")
+                    throw BusError.store(
+                        .conflict, "Devices have uploaded to the account that is there; values go only into a new one.")
                 }
                 let file = AccountFile(
                     url: url, account: remote.identifier, credentials: credentials,
@@ -58,10 +59,15 @@ extension UserAccount {
             where error.code == .keyNeeded && encryption.phrase == nil
         {
             // The account that is signed in may be there, because its server has another name now.
-            guard let key = keys.present(elsewhereThan: url) else { throw error }
+            guard let key = keys.present(elsewhereThan: url) else {
+                if isRenewal { try take(credentials, beforeKey: error) }
+                throw error
+            }
             do { try await enter(.key(key), creatingAccount: false) } catch is RemoteError { throw error }
         }
         self.url = url
+        // Another name for a device that is listed already is a change, which is uploaded.
+        if let deviceName { _ = try sync.rename(device: sync.devices.own.identifier, to: deviceName) }
         keys.settle(accountIdentifier)
         listen()
         move.watch()
@@ -70,6 +76,19 @@ extension UserAccount {
             act: "\(userName) signed in to \(url)\(wasMade ? ", where an account was made" : "").",
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
         return accountIdentifier
+    }
+
+    /// Takes credentials that the remote accepts, although the account can't be read without its new key. Otherwise a
+    /// device could not get at the account again once both have changed.
+    /// - Parameter error: asks for the key's recovery phrase.
+    private func take(_ credentials: BackendCredentials, beforeKey error: RemoteError) throws {
+        guard var file = try savedFile(), file.credentials != credentials else { return }
+        file.credentials = credentials
+        let backend = try makeBackend(file.url, credentials, keys.protection(of: file).0)
+        try commit(file) { sync.change(to: backend, onlyReads: false) }
+        sync.postpone(error)
+        listen()
+        log(act: "\(userName) renewed the credentials for \(url).")
     }
 
     /// Settles which side is right, after the remote was emptied or became another account's.

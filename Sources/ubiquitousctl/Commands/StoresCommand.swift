@@ -125,7 +125,7 @@ struct StoresSyncCommand: ServiceCommand {
         do {
             return try await connection.store(identifier, ofUser: uid).properties().isSynchronized ? .on : .off
         } catch let error as UbiquitousStoreError where error.code == .unknownObject {
-            throw StoreOptions.noStore(identifier, ofUser: uid)
+            throw await StoreOptions.noStore(identifier, ofUser: uid, connection.manager)
         }
     }
 }

@@ -55,6 +55,17 @@ extension Catalogue {
         "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
         "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
+        "--bring-values has brought nothing, because this device is signed in to the account already":
+            "--bring-values hat nichts mitgenommen, weil dieses Gerät bei dem Konto bereits angemeldet ist",
+        """
+        --bring-values has brought nothing, because this device showed no values. Those of an account that it has \
+        left come back when it signs in there; from there it can switch to another address with --bring-values
+        """:
+            """
+        --bring-values hat nichts mitgenommen, weil dieses Gerät keine Werte zeigte. Die eines früheren Kontos sind \
+        wieder da, sobald Sie sich dort anmelden; von dort können Sie mit --bring-values zu einer anderen Adresse \
+        wechseln
+        """,
         "--discard-changes goes with --clear-values.": "--discard-changes gehört zu --clear-values.",
         "--everybody is for all users, and --user for one; leave one of them out.":
             "--everybody gilt für alle Benutzer, --user für einen; lassen Sie eines davon weg.",
@@ -315,6 +326,7 @@ extension Catalogue {
             "Der Bus bedient nur Benutzer, die dieser Rechner kennt; einen Benutzer {1} kennt er nicht.",
         "The change was made, but standard output can't be written to: {1}":
             "Die Änderung wurde vorgenommen, aber auf die Standardausgabe lässt sich nicht schreiben: {1}",
+        "The credentials are renewed": "Die Anmeldedaten sind erneuert",
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",

@@ -58,6 +58,7 @@ struct JoiningOptions: ParsableArguments {
         }
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
         if isThere, isNamed, !credentials.hasAny, !encryption.hasAny, account.state != .authFailed {
+            if bringValues { Output.remark(Self.isSignedIn) }
             return options.change.report(nil)
         }
         // Warn before asking for a password.
@@ -74,7 +75,7 @@ struct JoiningOptions: ParsableArguments {
                 hidden; --bring-values takes them along into a new one
                 """)
         }
-        let before = isThere || bringValues || options.change.check ? [] : await storesWithValues(options)
+        let before = isThere || options.change.check ? [] : await storesWithValues(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
         let asks = !options.change.check && !isThere
         try await encryption.signIn(url, request, to: object, asks: asks, mayLeaveValues: isLeaving) { request in
@@ -86,7 +87,9 @@ struct JoiningOptions: ParsableArguments {
                 await object.awaitValues(timeout: Patience.remote)
             }
         }
-        if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
+        if bringValues {
+            if before.isEmpty, !options.change.check { Output.remark(isThere ? Self.isSignedIn : Self.bringsNothing) }
+        } else if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
             Output.remark(
                 """
                 The values from before belong to another account. They are kept, and come back when this device signs in \
@@ -95,6 +98,14 @@ struct JoiningOptions: ParsableArguments {
                 """)
         }
     }
+
+    private static let isSignedIn: Sentence = """
+        --bring-values has brought nothing, because this device is signed in to the account already
+        """
+    private static let bringsNothing: Sentence = """
+        --bring-values has brought nothing, because this device showed no values. Those of an account that it has left \
+        come back when it signs in there; from there it can switch to another address with --bring-values
+        """
 
     /// Returns which of the user's first hundred stores have values, which is enough here; none if they can't be read.
     @BusActor

@@ -2,6 +2,7 @@
 
 internal import AppManifest
 internal import ArgumentParser
+internal import Glibc
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -62,15 +63,22 @@ struct StoreOptions: ParsableArguments {
         do {
             return try await body(store)
         } catch let error as UbiquitousStoreError where error.code == .unknownObject {
-            throw Self.noStore(identifier, ofUser: uid)
+            throw await Self.noStore(identifier, ofUser: uid, connection.manager)
         }
     }
 
     /// Returns the error if a store doesn't exist.
-    static func noStore(_ identifier: String, ofUser uid: UInt32) -> Failure {
-        Failure(
-            .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).",
-            advice: "\"ubiquitousctl identify\" lists what installed manifests declare.")
+    @BusActor
+    static func noStore(_ identifier: String, ofUser uid: UInt32, _ manager: ManagerObject) async -> Failure {
+        var advice: Sentence = "\"ubiquitousctl identify\" lists what installed manifests declare."
+        if uid == geteuid() {
+            // The service's reason names identifiers that are similar.
+            do { _ = try await manager.openStore(identifier) } catch {
+                advice = Sentence(verbatim: "\((error as? UbiquitousStoreError)?.message ?? "") \(advice.text)")
+            }
+        }
+        return Failure(
+            .refused, "There is no store \(Output.quoted(identifier)) for user \(uid).", advice: advice)
     }
 
     @BusActor

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -13,7 +14,8 @@ struct RenewCommand: ServiceCommand {
         discussion: """
             Use it after the password was changed on the server. The command prompts for the new one and tries it \
             before it replaces the old one. Whatever you don't give stays as it is: the login, the certificates, the \
-            device's name, a pause.
+            device's name, a pause. If the account has another key as well, the command then asks for its recovery \
+            words; without a terminal, "account unlock" takes them.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -31,8 +33,17 @@ struct RenewCommand: ServiceCommand {
             request.password = try await Password.ask(localized("New password for \(account.backend): "))
         }
         request.renews = true
-        try await options.signIn(
-            object, account.backend, request, plan: "renew the credentials for \(account.backend)",
-            isSameIfCredentialsAre: account.state != .authFailed)
+        do {
+            try await options.signIn(
+                object, account.backend, request, plan: "renew the credentials for \(account.backend)",
+                isSameIfCredentialsAre: account.state != .authFailed)
+        } catch let error as UbiquitousStoreError where error.code == .keyNeeded {
+            Output.remark("The credentials are renewed")
+            guard isatty(STDIN_FILENO) == 1 else { throw error }
+            try await Phrase.ask(account.backend) { phrase in
+                try await Progress.showing("Unlocking") { try await object.unlock(phrase, timeout: Patience.remote) }
+            }
+            options.change.report("renew the credentials for \(account.backend)")
+        }
     }
 }
