@@ -114,13 +114,26 @@ struct Program: ParsableCommand {
         }
         // Further words are the command's arguments, but there is no help for them.
         if subcommands.isEmpty, !isForHelp { return }
-        let meant = Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
+        let meant =
+            Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
+            ?? nested(word, in: subcommands)
         throw Failure(
             .usage, "There is no subcommand \(Output.quoted(word)).",
             advice: meant.map { "Did you mean \"\($0)\"?" }
                 ?? (subcommands.isEmpty
                     ? "\"ubiquitousctl\(line) --help\" says what it takes."
                     : "\"ubiquitousctl\(line) --help\" lists the subcommands."))
+    }
+
+    /// Returns a subcommand of a subcommand that was probably meant, as `account sign-in` by "login".
+    private static func nested(_ word: String, in commands: [any ParsableCommand.Type]) -> String? {
+        for command in commands {
+            let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
+            if let name = Spelling.nearest(to: word, in: names) {
+                return "\(command.configuration.commandName ?? "") \(name)"
+            }
+        }
+        return nil
     }
 
     /// Ends the process with ArgumentParser's message and this program's exit codes.

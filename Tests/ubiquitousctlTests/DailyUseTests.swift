@@ -112,6 +112,7 @@ import UbiquitousStoreTesting
         arguments: [
             (["gte", "theme"], "Did you mean \"get\"?"), (["lst"], "Did you mean \"list\"?"),
             (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "frob"], "--help"),
+            (["login", "folder:///x"], "Did you mean \"account sign-in\"?"), (["sign-out"], "account sign-out"),
             (["rm", "theme"], "Did you mean \"remove\"?"), (["ls"], "Did you mean \"list\"?"),
             (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
             (["help", "gte"], "Did you mean \"get\"?"),
@@ -142,6 +143,11 @@ import UbiquitousStoreTesting
             try await run([Terminal.program, "account", "sign-in", "file:///home/anna/Cloud"]), 2,
             "that of a folder is folder:///home/anna/Cloud")
         expect(try await run([Terminal.program, "set", "theme=dark"]), 2, "write \"set theme dark\"")
+    }
+
+    @Test func `a backup names the program that would compress it, if that isn't installed`() async throws {
+        let line = ["env", "PATH=/nonexistent", Terminal.program, "admin", "backup", "/nonexistent/all.tar.zst"]
+        expect(try await run(line), 2, "zstd, which the archive's name asks for, is not installed", ".tar")
     }
 
     @Test func `a date without a zone is local time`() async {

@@ -166,6 +166,8 @@ extension Catalogue {
         Installieren Sie die Datei so, dass sie root gehört und nur root in sie schreiben darf (install -m 644): \
         derzeit {1}
         """,
+        "Install it, or name a file that ends in .tar.":
+            "Installieren Sie es, oder nennen Sie eine Datei, die auf .tar endet.",
         "Installed, it masks one of the same name.":
             "Wenn Sie die Datei installieren, verdeckt sie ein Manifest desselben Namens.",
         "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).":
@@ -535,5 +537,7 @@ extension Catalogue {
             """
         {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
         """,
+        "{1}, which the archive's name asks for, is not installed.":
+            "{1}, das der Name des Archivs verlangt, ist nicht installiert.",
     ])
 }

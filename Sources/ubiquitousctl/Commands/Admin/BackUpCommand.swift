@@ -28,6 +28,7 @@ struct BackUpCommand: ServiceCommand {
     }
 
     func perform() async throws {
+        try ServiceOwner.checkCompression(of: file)
         let object = AdministrationObject(try await bus.connect())
         let complaints = try await Progress.showing("Copying the data") {
             let owner = try ServiceOwner(of: try await object.stateDirectory())

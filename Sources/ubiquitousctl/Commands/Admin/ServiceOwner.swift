@@ -65,12 +65,21 @@ struct ServiceOwner {
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
     }
 
-    /// Returns tar's option for the compression that an archive's name asks for.
-    static func compression(of file: String) -> [String] {
-        for (ending, option) in [(".gz", "--gzip"), (".tgz", "--gzip"), (".xz", "--xz"), (".zst", "--zstd")]
-        where file.hasSuffix(ending) {
-            return [option]
-        }
-        return []
+    /// Returns tar's option for the compression that an archive's name asks for: its program's name.
+    static func compression(of file: String) -> [String] { program(of: file).map { ["--\($0)"] } ?? [] }
+
+    /// Throws if the program is missing that compresses an archive of this name.
+    static func checkCompression(of file: String) throws {
+        guard let program = program(of: file) else { return }
+        let directories = (Variable.value(of: "PATH") ?? "").split(separator: ":")
+        if directories.contains(where: { access("\($0)/\(program)", X_OK) == 0 }) { return }
+        throw Failure(
+            .usage, "\(program), which the archive's name asks for, is not installed.",
+            advice: "Install it, or name a file that ends in .tar.")
+    }
+
+    private static func program(of file: String) -> String? {
+        let endings = [(".gz", "gzip"), (".tgz", "gzip"), (".xz", "xz"), (".zst", "zstd")]
+        return endings.first { file.hasSuffix($0.0) }?.1
     }
 }
