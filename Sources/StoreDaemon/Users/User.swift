@@ -377,5 +377,6 @@ final class User {
         recoveryTimer = nil
         account.stop()
         database.close()
+        (stores, memory) = ([:], 0)
     }
 }
