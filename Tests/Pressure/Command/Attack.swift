@@ -11,6 +11,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
+    case burst, fan, domains
 
     var words: String {
         switch self {
@@ -33,6 +34,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
         case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
         case .crowd: "50 connections set 30,000 empty arrays each, again and again"
+        case .burst: "20 connections wait for a hundred calls each, none of which takes long"
+        case .fan: "a domain of 16,000 keys changes, to which 480 subscriptions of a user listen"
+        case .domains: "a client fills 40 domains with Booleans, which take much memory, and opens them"
         case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
         }
     }
@@ -56,7 +60,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
         case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
-            .unansweredLarge, .waiting, .crowd:
+            .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

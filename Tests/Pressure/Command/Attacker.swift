@@ -44,6 +44,9 @@ struct Attacker: ParsableCommand {
         case .keys: try ask()
         case .waiting: try wait()
         case .crowd: try crowd()
+        case .burst: try burst()
+        case .fan: try fan()
+        case .domains: try fillDomains()
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -131,6 +134,98 @@ struct Attacker: ParsableCommand {
                 guard let replies = client.turn(waiting: 0) else { return }
                 if !replies.isEmpty { send(client) }
             }
+        }
+    }
+
+    /// Has a hundred calls under way on each of 20 connections.
+    private func burst() throws {
+        var body = Wire()
+        body.string("org.example.Undeclared")
+        body.array(alignment: 8) { _ in }
+        var clients = try (0..<20).map { _ in (client: try RawClient(address: address), waiting: 0) }
+        while true {
+            for index in clients.indices {
+                let client = clients[index].client
+                guard let replies = client.turn(waiting: 0) else { return }
+                clients[index].waiting -= replies.count { $0.replySerial > 0 }
+                if clients[index].waiting > 50 { continue }
+                for _ in clients[index].waiting..<100 {
+                    client.call(
+                        BusNames.service, BusNames.managerPath, BusNames.managerInterface, "OpenStore",
+                        signature: "sa{sv}", body: body.bytes, later: true)
+                }
+                clients[index].waiting = 100
+                guard client.sendAll() else { return }
+            }
+        }
+    }
+
+    /// Changes 16,000 keys of a domain, to which 240 connections are subscribed through both of its paths.
+    private func fan() throws {
+        let domain = "org.example.Fan"
+        let paths = try [nil, Site.attacker].map { try BusNames.domainPath(uid: $0, domain: domain) }
+        var flags = Wire()
+        flags.number(0 as UInt64)
+        let clients = try (0..<240).map { _ in try RawClient(address: address) }
+        for client in clients {
+            for path in paths {
+                client.call(
+                    BusNames.service, path, BusNames.domainInterface, "Subscribe", signature: "t", body: flags.bytes)
+            }
+        }
+        let writer = try RawClient(address: address)
+        for number in 0... {
+            var body = Wire()
+            body.array(alignment: 8) { entries in
+                for key in 0..<16_000 {
+                    entries.align(8)
+                    entries.string("key \(key)")
+                    entries.signature("u")
+                    entries.number(UInt32(number))
+                }
+            }
+            body.array(alignment: 4) { _ in }
+            body.array(alignment: 8) { _ in }
+            writer.call(
+                BusNames.service, paths[0], BusNames.domainInterface, "Apply", signature: "a{sv}asa{sv}",
+                body: body.bytes, later: true)
+            guard writer.sendAll() else { return }
+            var isAnswered = false
+            while !isAnswered {
+                guard let replies = writer.turn(waiting: 1) else { return }
+                isAnswered = replies.contains { $0.replySerial > 0 }
+                for client in clients { _ = client.turn(waiting: 0) }
+            }
+        }
+    }
+
+    /// Sets a million Booleans in each of 40 domains, and then opens 24 of them again and again.
+    private func fillDomains() throws {
+        let names = (0..<40).map { "org.example.Booleans\($0)" }
+        for name in names {
+            var body = Wire()
+            body.array(alignment: 8) {
+                $0.string("large")
+                $0.signature("ab")
+                $0.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4_000_000) }
+            }
+            body.array(alignment: 4) { _ in }
+            body.array(alignment: 8) { _ in }
+            let path = try BusNames.domainPath(uid: nil, domain: name)
+            let client = try RawClient(address: address)
+            client.call(
+                BusNames.service, path, BusNames.domainInterface, "Apply", signature: "a{sv}asa{sv}", body: body.bytes,
+                later: true)
+            guard client.sendAll() else { return }
+            while client.turn(waiting: 100)?.contains(where: { $0.replySerial > 1 }) == false {}
+        }
+        var body = Wire()
+        body.array(alignment: 4) { for name in names.prefix(24) { $0.string(name) } }
+        body.array(alignment: 8) { _ in }
+        try repeatedly {
+            $0.call(
+                BusNames.service, BusNames.defaultsPath(uid: nil), BusNames.defaultsInterface, "OpenDomains",
+                signature: "asa{sv}", body: body.bytes, later: true)
         }
     }
 
