@@ -75,6 +75,6 @@ struct StoreMemoryTests {
             }
             total += own
         }
-        #expect(total == memory.total && total <= 128 << 20)
+        #expect(total == memory.total && total <= 96 << 20)
     }
 }

@@ -30,8 +30,12 @@ extension UserDomains {
         if opening.names.isEmpty { return try call.reply { try self.append(opening.opened, to: $0) } }
         call.answer(on: daemon) {
             while !opening.names.isEmpty {
-                await client.share.rest.over()
-                try self.open(opening, until: client.share.rest)
+                let rest = client.share.rest
+                await rest.over()
+                let work = WorkTime()
+                try self.open(opening, until: rest)
+                // Most of the time is the database's, which is charged already.
+                if !rest.isUnderWay { rest.note(work.taken(ifAtLeast: LongCallPause.shortest)) }
             }
             // The answer has only what is committed.
             self.daemon.writes.commit()
@@ -71,9 +75,10 @@ extension UserDomains {
 
     /// Opens domains until all are open or the user has to rest.
     private func open(_ opening: Opening, until rest: LongCallPause) throws {
+        let work = WorkTime()
         while let name = opening.names.popFirst() {
             if let domain = try open(name, opening) { opening.opened.append(domain) }
-            if rest.isUnderWay { return }
+            if rest.isUnderWay || work.taken(ifAtLeast: LongCallPause.allowance) > 0 { return }
         }
     }
 

@@ -13,7 +13,7 @@ final class StoreMemory {
     private let limit: SharedLimit
     private(set) var total = 0
 
-    nonisolated init(_ limit: SharedLimit = SharedLimit(96 << 20, reserve: 32 << 20)) { self.limit = limit }
+    nonisolated init(_ limit: SharedLimit = SharedLimit(64 << 20, reserve: 32 << 20)) { self.limit = limit }
 
     /// Counts memory that a user's stores take, or no longer take if negative.
     func count(_ bytes: Int) { total += bytes }
