@@ -265,7 +265,8 @@ extension WholeDevice {
 
     /// Replaces a key, at the latest when everything has been read.
     private func replaceKey(_ former: KeyIdentifier) {
-        guard key == former, account?.next == nil else { return }
+        // Another device's user needs ten minutes to enter the new words, and a quiet day has two.
+        guard !world.isQuiet, key == former, account?.next == nil else { return }
         moveToKey()
         world.timeline.after(minute) { [weak self] in self?.replaceKey(former) }
     }

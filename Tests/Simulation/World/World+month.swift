@@ -46,6 +46,7 @@ extension World {
 
     /// Lets days pass, on each of which every device publishes and collects garbage.
     private func passDays(of devices: [Device], _ place: Place<Device.Blob>) {
+        isQuiet = true
         let (settling, days) = (4, 38)
         // The first days settle what the run has left unnoticed.
         for date in 0..<settling where violation == nil { passDay(date, of: devices) }

@@ -60,6 +60,8 @@ final class World<Device: SimulatedDevice> {
     var hasForgottenDevice = false
     /// Whether users act, after a while, if sync has stopped because the remote is another one or a key is needed.
     var resolvesByItself = true
+    /// Whether the quiet days have begun, on which users only write.
+    var isQuiet = false
     /// No device starts before this time.
     var earliestStart: UInt64 = 0
     /// Whether the faults are over, and every remaining device has been started.
