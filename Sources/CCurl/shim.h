@@ -67,11 +67,13 @@ struct shim_tls {
     void *control;
 };
 
-// Bounds the length of a server's chain of certificates, and clears SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78).
+// Bounds the length of a server's chain of certificates, and has OpenSSL return after each record: clears
+// SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78), and reading ahead, which needs it, by SSL_CTRL_SET_READ_AHEAD (41).
 static inline void shim_tls_bound(void *context, const void *functions, int depth) {
     const struct shim_tls *tls = functions;
     ((void (*)(void *, int)) tls->set_depth)(context, depth);
     ((long (*)(void *, int, long, void *)) tls->control)(context, 78, 4, NULL);
+    ((long (*)(void *, int, long, void *)) tls->control)(context, 41, 0, NULL);
 }
 
 // The result of a transfer, which is in a union.

@@ -87,6 +87,7 @@ final class HTTPSession {
         do throws(HTTPFailure) { found = try await addresses.find(request.address.host) } catch {
             throw isClosed ? .closed : error
         }
+        if isClosed { throw .closed }
         let curl = try Curl.load()
         let multi = try connectedMulti(curl)
         let transfer = try nextTransfer(curl)
