@@ -94,7 +94,7 @@ final class StoreSubscription {
     /// Sends what is waiting.
     func sendDue() {
         isDue = false
-        send()
+        if !waiting.isEmpty { send() }
     }
 
     func cancel() {

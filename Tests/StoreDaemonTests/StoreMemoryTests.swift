@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
-import Replication
 import SDBus
 import StoreBus
 import Testing
@@ -16,7 +15,7 @@ struct StoreMemoryTests {
 
     private func withService(_ body: (LocalService) async throws -> Void) async throws {
         let service = try LocalService()
-        service.daemon.users.memory = StoreMemory(SharedLimit(8 << 20, reserve: 2 << 20))
+        service.daemon.users.memory = StoreMemory(limit: 8 << 20, reserve: 2 << 20)
         try await body(service)
         try service.close()
     }
@@ -64,17 +63,24 @@ struct StoreMemoryTests {
         }
     }
 
-    @Test func `what many users have stays within the limit`() {
+    @Test func `what many users have stays within the limit, and loading doesn't stop others' writes`() {
         let memory = StoreMemory()
-        var total = 0
-        for _ in 0..<1000 {
+        func count(_ allows: (Int, Int) -> Bool) -> Int {
             var own = 0
-            while memory.allows(100_000, besides: own) {
+            while allows(100_000, own) {
                 own += 100_000
                 memory.count(100_000)
             }
-            total += own
+            return own
         }
-        #expect(total == memory.total && total <= 96 << 20)
+        let first = count(memory.allowsLoading)
+        #expect(first > 30 << 20)
+        for _ in 0..<1000 { _ = count(memory.allowsLoading) }
+        #expect(memory.total <= 96 << 20)
+        let least = (32 << 20) - first - 100_000
+        #expect(least > 0 && memory.allowsWriting(least, besides: first))
+        #expect(memory.allowsWriting(-1, besides: 64 << 20))
+        for _ in 0..<1000 { _ = count(memory.allowsWriting) }
+        #expect(memory.total <= 96 << 20)
     }
 }

@@ -18,7 +18,6 @@ final class LongCallPause {
     private var time = LongCallPause.granted
     /// Called after a rest.
     var whenOver: (() -> Void)?
-    private var waiting: [CheckedContinuation<Void, Never>] = []
 
     /// The shortest piece of work that counts, in microseconds. Others don't notice less.
     nonisolated static let shortest: UInt64 = 2_000
@@ -34,11 +33,6 @@ final class LongCallPause {
 
     /// Whether the user's calls must wait.
     var isUnderWay: Bool { end != nil }
-
-    /// Waits for the end of a rest, if one is under way.
-    func over() async {
-        while isUnderWay { await withCheckedContinuation { waiting.append($0) } }
-    }
 
     /// Whether calls that can't wait may be answered: outside of a rest, or as long as they take no time that counts.
     var allowsUrgent: Bool { !isUnderWay || time.missing(EventLoop.now) == 0 }
@@ -65,8 +59,6 @@ final class LongCallPause {
             guard let self else { return }
             end = nil
             pool.restingUsers -= 1
-            for continuation in waiting { continuation.resume() }
-            waiting = []
             whenOver?()
         }
     }

@@ -22,88 +22,62 @@ extension UserDomains {
             throw BusError.invalidArguments("A call can open \(Self.mostDomains) domains at most. Make several calls.")
         }
         let client = daemon.clients.client(call.peer)
-        let opening = Opening(
-            program: try options.string("program").map { try self.program($0, for: client.identity) }, peer: call.peer,
-            isSubscribing: options.boolean("subscribe", default: false), names: names[...])
-        // Usually a rest isn't necessary, and the answer is sent at once.
-        try open(opening, until: client.share.rest)
-        if opening.names.isEmpty { return try call.reply { try self.append(opening.opened, to: $0) } }
-        call.answer(on: daemon) {
-            while !opening.names.isEmpty {
-                let rest = client.share.rest
-                await rest.over()
-                let work = WorkTime()
-                try self.open(opening, until: rest)
-                // Most of the time is the database's, which is charged already.
-                if !rest.isUnderWay { rest.note(work.taken(ifAtLeast: LongCallPause.shortest)) }
-            }
-            // The answer has only what is committed.
-            self.daemon.writes.commit()
-        } reply: { reply, _ in
-            try self.append(opening.opened, to: reply)
+        let program = try options.string("program").map { try self.program($0, for: client.identity) }
+        // All are in memory at once, and count against the user's share of it.
+        var held: [UserStore] = []
+        defer { for layer in held { layer.release() } }
+        let opened = try names.compactMap { name in
+            try open(
+                name, program, call.peer, subscribing: options.boolean("subscribe", default: false), holding: &held)
         }
-    }
-
-    /// What a call opens, one domain after the other: to load one may take long.
-    @BusActor
-    private final class Opening {
-        let program: Program?
-        let peer: Peer
-        let isSubscribing: Bool
-        /// The domains that are still to be opened.
-        var names: ArraySlice<String>
-        var opened: [Opened] = []
-        /// The bytes that are left for values in the answer.
-        var room = UserDomains.largestAnswer
-
-        init(program: Program?, peer: Peer, isSubscribing: Bool, names: ArraySlice<String>) {
-            (self.program, self.peer, self.isSubscribing, self.names) = (program, peer, isSubscribing, names)
+        var room = Self.largestAnswer
+        try call.reply { reply in
+            try reply.container("a", "a{sv}") {
+                for domain in opened {
+                    let isOmitted = domain.weight > room
+                    if !isOmitted { room -= domain.weight }
+                    try reply.appendDictionary { try append(domain, to: reply, isOmitted: isOmitted) }
+                }
+            }
         }
     }
 
     /// A domain that a call has opened.
     private struct Opened {
         let name: String
-        let path: String
-        let generation: UInt64
-        let hostGeneration: UInt64
+        let values: UserStore
+        let host: UserStore
+        let managed: ManagedDomain
         let isWritable: Bool
         let store: String
-        /// What it holds; `nil` if the answer has no room for that.
-        let content: (values: UserStore, host: UserStore, managed: ManagedDomain)?
-    }
 
-    /// Opens domains until all are open or the user has to rest.
-    private func open(_ opening: Opening, until rest: LongCallPause) throws {
-        let work = WorkTime()
-        while let name = opening.names.popFirst() {
-            if let domain = try open(name, opening) { opening.opened.append(domain) }
-            if rest.isUnderWay || work.taken(ifAtLeast: LongCallPause.allowance) > 0 { return }
+        @BusActor var weight: Int {
+            values.weight + host.weight + managed.weight
         }
     }
 
     /// - Returns: `nil` if the domain does not exist for the caller.
-    private func open(_ name: String, _ opening: Opening) throws -> Opened? {
-        let (peer, program) = (opening.peer, opening.program)
+    private func open(
+        _ name: String, _ program: Program?, _ peer: Peer, subscribing: Bool, holding held: inout [UserStore]
+    ) throws -> Opened? {
         let client = daemon.clients.client(peer)
         let domain = try resolve(name, program)
         let access = access(of: client.identity, to: domain)
         guard access != .none else { return nil }
         let path = try BusNames.domainPath(uid: user.uid, domain: domain)
-        guard let values = try daemon.clients.layer(at: path, for: peer),
-            let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer)
-        else { return nil }
-        if opening.isSubscribing { try values.subscribe(peer, alsoTo: host, at: path, daemon) }
+        guard let values = try daemon.clients.layer(at: path, for: peer) else { return nil }
+        values.hold()
+        held.append(values)
+        guard let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer) else { return nil }
+        host.hold()
+        held.append(host)
+        if subscribing { try values.subscribe(peer, alsoTo: host, at: path, daemon) }
         var managed = managed(domain, for: peer)
         let isOwn = domain == program?.domain
         if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
-        let weight = values.weight + host.weight + managed.weight
-        let fits = weight <= opening.room
-        if fits { opening.room -= weight }
         return Opened(
-            name: domain, path: values.path, generation: values.store.generation,
-            hostGeneration: host.store.generation, isWritable: access == .write,
-            store: isOwn ? program?.store ?? "" : "", content: fits ? (values, host, managed) : nil)
+            name: domain, values: values, host: host, managed: managed, isWritable: access == .write,
+            store: isOwn ? program?.store ?? "" : "")
     }
 
     /// Returns the domain that a name means. "" means the program's own.
@@ -116,27 +90,17 @@ extension UserDomains {
         return name
     }
 
-    private func append(_ opened: [Opened], to reply: Message) throws {
-        try reply.container("a", "a{sv}") {
-            for domain in opened { try reply.appendDictionary { try append(domain, to: reply) } }
-        }
-    }
-
-    private func append(_ domain: Opened, to reply: Message) throws {
+    private func append(_ domain: Opened, to reply: Message, isOmitted: Bool) throws {
         try reply.append(entry: "domain", .string(Text(domain.name)))
-        try reply.append(option: "path", objectPath: domain.path)
+        try reply.append(option: "path", objectPath: domain.values.path)
         try reply.append(entry: "writable", .boolean(domain.isWritable))
         try reply.append(entry: "store", .string(Text(domain.store)))
-        let generation = domain.content?.values.store.generation ?? domain.generation
-        let hostGeneration = domain.content?.host.store.generation ?? domain.hostGeneration
-        try reply.append(option: "generation", generation)
-        try reply.append(option: "host-generation", hostGeneration)
-        guard let (values, host, managed) = domain.content else {
-            return try reply.append(entry: "omitted", .boolean(true))
-        }
-        try reply.append(values: "values", of: values.store)
-        try reply.append(values: "host-values", of: host.store)
-        try reply.append(name: "managed") { try reply.append(managed: managed) }
+        try reply.append(option: "generation", domain.values.store.generation)
+        try reply.append(option: "host-generation", domain.host.store.generation)
+        if isOmitted { return try reply.append(entry: "omitted", .boolean(true)) }
+        try reply.append(values: "values", of: domain.values.store)
+        try reply.append(values: "host-values", of: domain.host.store)
+        try reply.append(name: "managed") { try reply.append(managed: domain.managed) }
     }
 
     fileprivate func listDomains(_ call: MethodCall) throws {
@@ -158,11 +122,13 @@ extension UserDomains {
         guard access(of: client.identity, to: domain) == .write else {
             throw BusError.accessDenied("The domain is not the caller's to remove.")
         }
-        let layers = try (flags == 0 ? [false] : [false, true]).map { isHost in
-            try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost))
-        }
-        for layer in layers { layer.hold() }
+        var layers: [UserStore] = []
         defer { for layer in layers { layer.release() } }
+        for isHost in flags == 0 ? [false] : [false, true] {
+            let layer = try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost))
+            layer.hold()
+            layers.append(layer)
+        }
         let changes = try layers.map { ($0, try $0.store.stage(setting: [], removing: Array($0.store.values.keys))) }
         do { try user.database.commit() } catch {
             for layer in layers { layer.forgetWeight() }

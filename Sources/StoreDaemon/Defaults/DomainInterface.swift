@@ -85,6 +85,9 @@ extension UserStore {
     fileprivate func subscribeToDomain(_ call: MethodCall, _ daemon: Daemon) throws {
         _ = try call.message.readFlags()
         let path = call.message.path ?? path
+        // To load the other layer may release what nobody is subscribed to.
+        hold()
+        defer { release() }
         try subscribe(call.peer, alsoTo: try host(of: path, for: call.peer), at: path, daemon)
         try call.reply { try $0.append(store.generation) }
     }

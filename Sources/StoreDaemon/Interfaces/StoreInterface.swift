@@ -91,11 +91,11 @@ extension UserStore {
 
     /// Throws if there is no room for values, on the disk or in memory.
     func checkRoom(for values: [(Key, Value)], bytes: Int) throws {
-        try user.checkMemory(for: Self.memory(of: values)) {
-            Self.memory(of: values.compactMap { key, _ in store.value(for: key).map { (key, $0) } })
-        }
+        let present = values.compactMap { key, _ in store.value(for: key).map { (key, $0) } }
+        let growth = Self.memory(of: values) - Self.memory(of: present)
+        try user.makeRoom(forGrowth: growth)
         try user.checkRoom(for: store, bytes: bytes)
-        noteSet(values)
+        noteGrown(by: growth)
     }
 
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {

@@ -7,20 +7,32 @@ internal import SDBus
 /// The memory that the stores in use of all users take.
 ///
 /// A Boolean in an array is one byte on the disk, which counts against the limits of stores, and sixteen in memory. The
-/// service has one bound for everybody (`MemoryMax=`), so stores beyond a user's part aren't loaded.
+/// service has one bound for everybody (`MemoryMax=`), so stores beyond a user's share aren't loaded.
 @BusActor
 final class StoreMemory {
-    private let limit: SharedLimit
+    private let limit: Int
+    private let reserve: Int
     private(set) var total = 0
 
-    nonisolated init(_ limit: SharedLimit = SharedLimit(64 << 20, reserve: 32 << 20)) { self.limit = limit }
+    /// Makes a count of nothing.
+    /// - Parameters:
+    ///   - limit: the most that loaded stores may take, in bytes. Each user's may take half of what others leave.
+    ///   - reserve: what small stores, and values that are written, may take beyond that.
+    nonisolated init(limit: Int = 64 << 20, reserve: Int = 32 << 20) { (self.limit, self.reserve) = (limit, reserve) }
 
     /// Counts memory that a user's stores take, or no longer take if negative.
     func count(_ bytes: Int) { total += bytes }
 
-    /// Whether a user's stores may take more memory.
-    /// - Parameter own: what they take already.
-    func allows(_ bytes: Int, besides own: Int) -> Bool { limit.allows(own + bytes, beside: total - own) }
+    /// Whether a user may load a store that takes this much.
+    /// - Parameter own: what the user's stores take already.
+    func allowsLoading(_ bytes: Int, besides own: Int) -> Bool {
+        SharedLimit(limit, reserve: reserve).allows(own + bytes, beside: total - own)
+    }
+
+    /// Whether a user's stores may grow by this much. What others load doesn't change that.
+    func allowsWriting(_ bytes: Int, besides own: Int) -> Bool {
+        bytes <= 0 || own + bytes <= limit / 2 && total + bytes <= limit + reserve
+    }
 }
 
 extension Value {

@@ -77,30 +77,42 @@ final class User {
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
         if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
-        try checkMemory(for: store.memory)
+        try makeRoom(for: store)
         stores[Text(identifier)] = store
         memory += store.memory
         return store
     }
 
-    /// Throws if the stores in use would take too much memory. Stores that clients have only used before are released.
-    /// - Parameter freed: returns what is no longer needed then.
-    func checkMemory(for bytes: Int, freeing freed: () -> Int = { 0 }) throws {
-        var bytes = bytes
-        var isAllowed: Bool { daemon.users.memory.allows(bytes, besides: memory) }
-        if isAllowed { return }
-        // Values that were replaced may still be counted.
-        for store in stores.values { store.measure() }
-        bytes = max(0, bytes - freed())
-        if isAllowed { return }
+    /// Makes room in memory for a store that is loaded.
+    private func makeRoom(for store: UserStore) throws {
+        try makeRoom(for: store.memory, daemon.users.memory.allowsLoading)
+    }
+
+    /// Makes room in memory for values that are written.
+    /// - Parameter growth: what they take besides what they replace, in bytes.
+    func makeRoom(forGrowth growth: Int) throws {
+        try makeRoom(for: growth, daemon.users.memory.allowsWriting)
+    }
+
+    /// Throws if the stores in use would take too much memory. First, those are released that clients have only used
+    /// before.
+    private func makeRoom(for bytes: Int, _ allows: (_ bytes: Int, _ own: Int) -> Bool) throws {
+        if allows(bytes, memory) { return }
+        // What is counted may have been removed or replaced by now, also with other users.
+        for user in daemon.users.all { user.measureStores() }
+        if allows(bytes, memory) { return }
         daemon.writes.commit()
         daemon.clients.forgetPaths(of: uid)
-        if isAllowed { return }
+        if allows(bytes, memory) { return }
         throw BusError.limitsExceeded(
             """
             The values in the user's stores and domains in use take \(memory) bytes of memory, and there is no room for \
             \(bytes) more. End programs that use large values, and keep large data in files.
             """)
+    }
+
+    private func measureStores() {
+        for store in stores.values { store.measure() }
     }
 
     /// Notes that a store in use takes more memory, or less.

@@ -22,7 +22,7 @@ final class UserStore {
     /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
-    /// About the memory that its values take, in bytes. Replaced values count until ``measure()``.
+    /// About the memory that its values take, in bytes. Removed values count until ``measure()``.
     private(set) var memory = 0
 
     init(_ store: Store, of user: User, daemon: Daemon) throws {
@@ -46,15 +46,13 @@ final class UserStore {
         noteGrown(by: bytes - memory)
     }
 
-    /// Counts values that were set.
-    func noteSet(_ values: [(Key, Value)]) { noteGrown(by: Self.memory(of: values)) }
-
     /// About the memory that values take in a store, in bytes.
     static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + entryMemory + $1.1.memory } }
 
     private static let entryMemory = 200
 
-    private func noteGrown(by bytes: Int) {
+    /// Counts memory of values that are written.
+    func noteGrown(by bytes: Int) {
         memory += bytes
         user.noteMemory(of: self, grownBy: bytes)
     }
@@ -172,7 +170,7 @@ final class UserStore {
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {
         if reason != .localChange {
-            noteSet(keys.compactMap { key in store.value(for: key).map { (key, $0) } })
+            noteGrown(by: Self.memory(of: keys.compactMap { key in store.value(for: key).map { (key, $0) } }))
         }
         if subscriptions.isEmpty { return }
         let change = StoreChange(reason: reason, keys: Set(keys), generation: store.generation, info: info)
