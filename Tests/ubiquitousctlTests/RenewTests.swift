@@ -83,10 +83,13 @@ import UbiquitousStoreTesting
                 "--phrase-file", phrase)
             defer { phone.end() }
             for (password, isTyped) in [("another", false), ("a third", true)] {
+                // The key first, or the password.
+                if isTyped { _ = try await phone.done(["account", "replace-key"]) }
+                if isTyped { expect(try await terminal.ctl("account", "sync"), 3, "account unlock") }
                 try server.change(password: password)
                 try terminal.write("password", password)
                 _ = try await phone.done(["account", "renew", "--password-file", terminal.file("password")])
-                _ = try await phone.done(["account", "replace-key"])
+                if !isTyped { _ = try await phone.done(["account", "replace-key"]) }
                 let next = try await phone.done(["account", "phrase"])
                 try terminal.write("words", next)
                 expect(try await terminal.ctl("account", "sync"), 3)
@@ -101,7 +104,7 @@ import UbiquitousStoreTesting
                     #expect(try await person.program.finish() == .code(0), "\(person.screen)")
                 } else {
                     let renew = ["account", "renew", "--password-file", terminal.file("password")]
-                    expect(try await terminal.ctl2(renew), 3, "The credentials are renewed", "account unlock")
+                    expect(try await terminal.ctl2(renew), 3, "The server accepts the credentials", "account unlock")
                     expect(try await terminal.ctl("account", "unlock", "--phrase-file", phrase), 0)
                 }
                 expect(try await terminal.ctl("account", "sync"), 0)

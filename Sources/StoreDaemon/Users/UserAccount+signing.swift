@@ -60,7 +60,7 @@ extension UserAccount {
         {
             // The account that is signed in may be there, because its server has another name now.
             guard let key = keys.present(elsewhereThan: url) else {
-                if isRenewal { try take(credentials, beforeKey: error) }
+                if isRenewal { try take(credentials, at: url, beforeKey: error) }
                 throw error
             }
             do { try await enter(.key(key), creatingAccount: false) } catch is RemoteError { throw error }
@@ -81,8 +81,8 @@ extension UserAccount {
     /// Takes credentials that the remote accepts, although the account can't be read without its new key. Otherwise a
     /// device could not get at the account again once both have changed.
     /// - Parameter error: asks for the key's recovery phrase.
-    private func take(_ credentials: BackendCredentials, beforeKey error: RemoteError) throws {
-        guard var file = try savedFile(), file.credentials != credentials else { return }
+    private func take(_ credentials: BackendCredentials, at url: String, beforeKey error: RemoteError) throws {
+        guard var file = try savedFile(), file.isPlace(url), file.credentials != credentials else { return }
         file.credentials = credentials
         let backend = try makeBackend(file.url, credentials, keys.protection(of: file).0)
         try commit(file) { sync.change(to: backend, onlyReads: false) }

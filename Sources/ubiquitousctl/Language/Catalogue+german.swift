@@ -328,7 +328,6 @@ extension Catalogue {
             "Der Bus bedient nur Benutzer, die dieser Rechner kennt; einen Benutzer {1} kennt er nicht.",
         "The change was made, but standard output can't be written to: {1}":
             "Die Änderung wurde vorgenommen, aber auf die Standardausgabe lässt sich nicht schreiben: {1}",
-        "The credentials are renewed": "Die Anmeldedaten sind erneuert",
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
@@ -346,6 +345,7 @@ extension Catalogue {
         Am Speicherort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn Sie \
         den Schlüssel dieses Geräts wieder in Kraft setzen („ubiquitousctl account resolve local“).
         """,
+        "The server accepts the credentials": "Der Server nimmt die Anmeldedaten an",
         "The service can't start: {1}.": "Der Dienst startet nicht: {1}.",
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; es wird gewartet, bis er wieder läuft",

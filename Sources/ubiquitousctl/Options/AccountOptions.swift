@@ -64,10 +64,13 @@ extension AccountOptions {
     ) async throws {
         var isSame = false
         if change.check || isSameIfCredentialsAre {
-            let steps = try await Self.check(account, url, request)
+            let steps = try await Self.steps(account, url, request)
+            let wrong = steps.first { !$0.isPassed }
+            // Without the account's key, credentials may be right all the same.
+            if let wrong, change.check || wrong.step != "key" { throw Self.failure(wrong) }
             let checked = Set(steps.map(\.step))
             isSame =
-                isSameIfCredentialsAre && checked.contains("credentials")
+                isSameIfCredentialsAre && wrong == nil && checked.contains("credentials")
                 && (request.recoveryPhrase == nil || checked.contains("key"))
         }
         if !isSame && !change.check {
@@ -84,12 +87,23 @@ extension AccountOptions {
     @discardableResult
     @BusActor
     static func check(_ account: AccountObject, _ url: String, _ request: SignInOptions) async throws -> [BackendStep] {
-        let steps = try await Progress.showing("Trying \(url)") {
+        let steps = try await steps(account, url, request)
+        if let wrong = steps.first(where: { !$0.isPassed }) { throw failure(wrong) }
+        return steps
+    }
+
+    @BusActor
+    private static func steps(
+        _ account: AccountObject, _ url: String, _ request: SignInOptions
+    ) async throws -> [BackendStep] {
+        try await Progress.showing("Trying \(url)") {
             try await account.check(url, request, timeout: Patience.remote)
         }
-        guard let wrong = steps.first(where: { !$0.isPassed }) else { return steps }
+    }
+
+    private static func failure(_ wrong: BackendStep) -> Failure {
         let outcome = ["connect", "time"].contains(wrong.step) ? Outcome.unreachable : .refused
-        throw Failure(
+        return Failure(
             outcome, Sentence(verbatim: wrong.detail),
             advice: Failure.advice(on: wrong.detail) ?? "Nothing was changed.")
     }

@@ -36,9 +36,9 @@ struct RenewCommand: ServiceCommand {
         do {
             try await options.signIn(
                 object, account.backend, request, plan: "renew the credentials for \(account.backend)",
-                isSameIfCredentialsAre: account.state != .authFailed)
+                isSameIfCredentialsAre: account.state != .authFailed && !account.needsKey)
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded {
-            Output.remark("The credentials are renewed")
+            Output.remark("The server accepts the credentials")
             guard isatty(STDIN_FILENO) == 1 else { throw error }
             try await Phrase.ask(account.backend) { phrase in
                 try await Progress.showing("Unlocking") { try await object.unlock(phrase, timeout: Patience.remote) }
