@@ -40,6 +40,20 @@ import Testing
         return head
     }
 
+    /// A person, or a sync tool, may copy one file over another.
+    @Test func `a device replaces another device's head under its name`() async throws {
+        let (place, a, b) = try await two()
+        try a.set(store, "a", .integer(1))
+        try await a.sync()
+        try b.set(store, "b", .integer(2))
+        try await b.sync()
+        try place.write(a.headName, try place.read(b.headName))
+        try a.set(store, "c", .integer(3))
+        for _ in 0..<2 { try await a.sync() }
+        try await b.sync()
+        #expect(try b.values(store).count == 3)
+    }
+
     /// A device that has published a value, and its head as an earlier publication.
     private func publishedHead() async throws -> (Place, Device, WrittenHead) {
         let (place, device, _) = try await two()

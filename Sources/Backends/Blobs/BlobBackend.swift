@@ -241,7 +241,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         guard present.isNamed(publication.account), let identifier = Bits128(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        if let there, present.isNamed(there.head.account.description),
+        // Another device's head may be under this one's name, where a sync tool or a person has copied it. No pull takes
+        // it for this device's, so it is replaced.
+        if let there, there.head.origin == publication.origin, present.isNamed(there.head.account.description),
             !own.mayReplace(there, of: publication.origin)
         {
             throw RemoteError(
