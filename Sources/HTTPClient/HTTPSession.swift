@@ -22,9 +22,7 @@ final class HTTPSession {
     /// The authentication scheme, once known.
     private var scheme: HTTPScheme?
     private var isClosed = false
-    /// The loop's time that was taken and not granted yet, and when it was counted, both in microseconds.
-    private var taken: UInt64 = 0
-    private var counted: UInt64 = 0
+    private var share = LoopShare()
     /// The end of a rest.
     private var restEnd: EventSource?
     /// Whether libcurl's timer has run out during a rest.
@@ -178,6 +176,11 @@ final class HTTPSession {
         }
     }
 
+    private func stopListening() {
+        for source in sockets.values { source.cancel() }
+        sockets = [:]
+    }
+
     private func setTimer(_ milliseconds: Int) {
         timer = nil
         if milliseconds < 0 { return }
@@ -210,10 +213,8 @@ final class HTTPSession {
     // MARK: Resting
 
     // A server decides what there is to do: it may send without end, have each connection closed and make each handshake
-    // long. So libcurl takes a fifth of the loop's time for long, and 20 ms at once.
+    // long. So libcurl has a share of the loop's time.
 
-    private static let allowance: UInt64 = 20_000
-    private static let rest: UInt64 = 4
     private static let longestRest: UInt64 = 5_000_000
 
     /// Whether libcurl isn't called for now.
@@ -221,16 +222,10 @@ final class HTTPSession {
 
     /// Counts work, and rests after much of it.
     func note(_ work: WorkTime) {
-        let now = EventLoop.now
-        taken -= min(taken, (now - counted) / (Self.rest + 1))
-        taken += work.taken(ifAtLeast: 1)
-        counted = now
-        guard taken >= Self.allowance, !isClosed else { return }
+        guard let taken = share.take(EventLoop.now, work.taken(ifAtLeast: 1)), !isClosed else { return }
         options.whenBusy?(taken)
-        let time = min(taken * Self.rest, Self.longestRest)
-        taken = 0
-        for source in sockets.values { source.cancel() }
-        sockets = [:]
+        let time = min(taken * LoopShare.rest, Self.longestRest)
+        stopListening()
         restEnd = EventLoop.shared.after(.microseconds(Int64(time))) { [weak self] in self?.endRest() }
     }
 
@@ -282,8 +277,8 @@ final class HTTPSession {
             _ = curl.multiEnd(multi)
             self.multi = nil
             timer = nil
-            for source in sockets.values { source.cancel() }
-            (sockets, watched) = ([:], [:])
+            stopListening()
+            watched = [:]
         }
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Replication
 internal import SDBus
 
 /// A rest of a user's calls, after the loop has spent long on them, or on the user's data.
@@ -14,20 +13,16 @@ final class LongCallPause {
     private var end: EventSource?
     /// When the rest ends, on the loop's clock.
     private var endTime: UInt64 = 0
-    /// The microseconds that the user may take, as tokens.
-    private var time = LongCallPause.granted
+    private var share = LoopShare()
     /// Called after a rest.
     var whenOver: (() -> Void)?
 
     /// The shortest piece of work that counts, in microseconds. Others don't notice less.
     nonisolated static let shortest: UInt64 = 2_000
-    /// How much a user may take at once, in microseconds. Others hardly notice less.
-    nonisolated static let allowance: UInt64 = 20_000
+    /// How much a user may take at once, in microseconds.
+    nonisolated static let allowance = LoopShare.allowance
     /// The longest time that counts: one user's rest must be shorter than calls wait for their answers, 25 seconds.
     private static let longestCounted: UInt64 = 5_000_000
-    /// How many times as long as what was taken the rest of a single user is.
-    private static let rest: UInt64 = 4
-    private static let granted = TokenBucket(capacity: allowance, interval: rest + 1)
 
     init(of pool: SharePool) { self.pool = pool }
 
@@ -35,23 +30,20 @@ final class LongCallPause {
     var isUnderWay: Bool { end != nil }
 
     /// Whether calls that can't wait may be answered: outside of a rest, or as long as they take no time that counts.
-    var allowsUrgent: Bool { !isUnderWay || time.missing(EventLoop.now) == 0 }
+    var allowsUrgent: Bool { !isUnderWay || share.missing(EventLoop.now) == 0 }
 
     /// Counts time of the thread that answers everybody's calls.
     /// - Parameter microseconds: processor time. While other processes run, no other caller is delayed.
     func note(_ microseconds: UInt64) {
         guard microseconds >= Self.shortest else { return }
         let now = EventLoop.now
-        time.take(now, min(microseconds, Self.longestCounted))
-        let taken = min(time.missing(now), Self.longestCounted)
-        guard taken >= Self.allowance else { return }
-        time = Self.granted
-        begin(taken, now)
+        guard let taken = share.take(now, min(microseconds, Self.longestCounted)) else { return }
+        begin(min(taken, Self.longestCounted), now)
     }
 
     private func begin(_ taken: UInt64, _ now: UInt64) {
         if end == nil { pool.restingUsers += 1 }
-        let time = taken * Self.rest * UInt64(pool.restingUsers)
+        let time = taken * LoopShare.rest * UInt64(pool.restingUsers)
         // What took less ends no rest earlier.
         guard now + time > endTime else { return }
         endTime = now + time
