@@ -9,9 +9,7 @@ package enum RemoteAddress {
     package static func warning(of url: String) -> String? {
         guard let kind = BackendKind.find(url) else { return nil }
         let scheme = scheme(of: url)
-        let authority = authority(of: url)
-        let hosts = authority[(authority.lastIndex(of: "@").map(authority.index(after:)) ?? authority.startIndex)...]
-            .split(separator: ",").map(String.init)
+        let hosts = hosts(in: authority(of: url)).split(separator: ",").map(String.init)
         return kind.warning(isSecure: scheme != kind.name, hosts: hosts)
     }
 
@@ -22,6 +20,11 @@ package enum RemoteAddress {
     package static func authority(of url: String) -> Substring {
         let rest = url.drop { $0 != ":" }.dropFirst()
         return (rest.hasPrefix("//") ? rest.dropFirst(2) : rest).prefix { !"/?#".contains($0) }
+    }
+
+    /// Returns an authority without a user.
+    private static func hosts(in authority: Substring) -> Substring {
+        authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
     }
 
     /// Whether two addresses are certainly of one place: they may differ in the case of the scheme and the hosts, in what
@@ -38,8 +41,8 @@ package enum RemoteAddress {
         init(_ url: String) {
             scheme = RemoteAddress.scheme(of: url)
             let authority = RemoteAddress.authority(of: url)
-            // What precedes an at sign is a user's name, in which case counts.
-            let hosts = authority.lastIndex(of: "@").map { authority[$0...] } ?? authority
+            // In a user's name, case counts.
+            let hosts = RemoteAddress.hosts(in: authority)
             self.authority = authority[..<hosts.startIndex] + hosts.lowercased()
             let isFolder = scheme == BackendKind.folder.name
             var names = url[authority.endIndex...].split(separator: "/", omittingEmptySubsequences: isFolder)
