@@ -77,15 +77,10 @@ final class User {
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
         if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
-        try makeRoom(for: store)
+        try makeRoom(for: store.memory, daemon.users.memory.allowsLoading)
         stores[Text(identifier)] = store
         memory += store.memory
         return store
-    }
-
-    /// Makes room in memory for a store that is loaded.
-    private func makeRoom(for store: UserStore) throws {
-        try makeRoom(for: store.memory, daemon.users.memory.allowsLoading)
     }
 
     /// Makes room in memory for values that are written.

@@ -241,6 +241,8 @@ final class UserAccount {
         if let device = notice.device { info["origin-device"] = .string(Text(device)) }
         if notice.reason == .quotaViolationChange {
             info.merge(Self.quotaInfo(notice.store.usage, database.limits)) { $1 }
+        } else {
+            store.noteGrown(by: UserStore.memory(of: store.present(notice.keys)))
         }
         store.notify(notice.reason, keys: notice.keys, info: info)
     }

@@ -51,6 +51,9 @@ final class UserStore {
 
     private static let entryMemory = 200
 
+    /// Returns the present values of keys, as far as there are any.
+    func present(_ keys: [Key]) -> [(Key, Value)] { keys.compactMap { key in store.value(for: key).map { (key, $0) } } }
+
     /// Counts memory of values that are written.
     func noteGrown(by bytes: Int) {
         memory += bytes
@@ -169,9 +172,6 @@ final class UserStore {
     func notify(
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {
-        if reason != .localChange {
-            noteGrown(by: Self.memory(of: keys.compactMap { key in store.value(for: key).map { (key, $0) } }))
-        }
         if subscriptions.isEmpty { return }
         let change = StoreChange(reason: reason, keys: Set(keys), generation: store.generation, info: info)
         for subscription in subscriptions.values {
