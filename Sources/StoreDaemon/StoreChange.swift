@@ -18,8 +18,8 @@ struct StoreChange: Equatable {
     /// Keys can come and go for as long as a subscriber doesn't read. If there are too many, the earlier ones are left
     /// out, and the generation shows that there were more changes.
     mutating func merge(_ later: StoreChange) {
-        if later.keys.count < Self.mostKeys { keys.formUnion(later.keys) }
-        if keys.count > Self.mostKeys || later.keys.count >= Self.mostKeys { keys = later.keys }
+        if later.keys.count < Self.mostKeys { keys.formUnion(later.keys) } else { keys = later.keys }
+        if keys.count > Self.mostKeys { keys = later.keys }
         generation = later.generation
         info = info.filter { later.info[$0.key] == $0.value }
     }

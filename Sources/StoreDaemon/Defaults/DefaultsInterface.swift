@@ -66,11 +66,9 @@ extension UserDomains {
         guard access != .none else { return nil }
         let path = try BusNames.domainPath(uid: user.uid, domain: domain)
         guard let values = try daemon.clients.layer(at: path, for: peer) else { return nil }
-        values.hold()
-        held.append(values)
+        held.hold(values)
         guard let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer) else { return nil }
-        host.hold()
-        held.append(host)
+        held.hold(host)
         if subscribing { try values.subscribe(peer, alsoTo: host, at: path, daemon) }
         var managed = managed(domain, for: peer)
         let isOwn = domain == program?.domain
@@ -125,9 +123,7 @@ extension UserDomains {
         var layers: [UserStore] = []
         defer { for layer in layers { layer.release() } }
         for isHost in flags == 0 ? [false] : [false, true] {
-            let layer = try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost))
-            layer.hold()
-            layers.append(layer)
+            layers.hold(try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost)))
         }
         let changes = try layers.map { ($0, try $0.store.stage(setting: [], removing: Array($0.store.values.keys))) }
         do { try user.database.commit() } catch {
@@ -161,6 +157,15 @@ extension UserDomains {
                     try message.append(domains.user.database.layerLimits)
                 },
             ])
+    }
+}
+
+extension [UserStore] {
+    /// Holds a store, as long as the caller doesn't release those in the array.
+    @BusActor
+    fileprivate mutating func hold(_ store: UserStore) {
+        store.hold()
+        append(store)
     }
 }
 
