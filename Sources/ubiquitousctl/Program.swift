@@ -115,7 +115,7 @@ struct Program: ParsableCommand {
         // Further words are the command's arguments, but there is no help for them.
         if subcommands.isEmpty, !isForHelp { return }
         let meant =
-            Spelling.nearest(to: word, in: subcommands.compactMap { $0.configuration.commandName })
+            Spelling.nearest(to: word, in: names(of: subcommands))
             ?? nested(word, in: subcommands)
         throw Failure(
             .usage, "There is no subcommand \(Output.quoted(word)).",
@@ -125,11 +125,14 @@ struct Program: ParsableCommand {
                     : "\"ubiquitousctl\(line) --help\" lists the subcommands."))
     }
 
+    private static func names(of commands: [any ParsableCommand.Type]) -> [String] {
+        commands.compactMap { $0.configuration.commandName }
+    }
+
     /// Returns a subcommand of a subcommand that was probably meant, as `account sign-in` by "login".
     private static func nested(_ word: String, in commands: [any ParsableCommand.Type]) -> String? {
         for command in commands {
-            let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
-            if let name = Spelling.nearest(to: word, in: names) {
+            if let name = Spelling.nearest(to: word, in: names(of: command.configuration.subcommands)) {
                 return "\(command.configuration.commandName ?? "") \(name)"
             }
         }

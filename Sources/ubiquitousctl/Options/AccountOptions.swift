@@ -82,14 +82,11 @@ extension AccountOptions {
     }
 
     /// Tests a remote.
-    /// - Returns: the steps, all of which succeeded.
     /// - Throws: ``Failure`` with the step that failed.
-    @discardableResult
     @BusActor
-    static func check(_ account: AccountObject, _ url: String, _ request: SignInOptions) async throws -> [BackendStep] {
+    static func check(_ account: AccountObject, _ url: String, _ request: SignInOptions) async throws {
         let steps = try await steps(account, url, request)
         if let wrong = steps.first(where: { !$0.isPassed }) { throw failure(wrong) }
-        return steps
     }
 
     @BusActor
