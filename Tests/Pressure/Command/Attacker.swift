@@ -175,8 +175,7 @@ struct Attacker: ParsableCommand {
         }
         let writer = try RawClient(address: address)
         for number in 0... {
-            var body = Wire()
-            body.array(alignment: 8) { entries in
+            let isSent = apply(to: paths[0], by: writer) { entries in
                 for key in 0..<16_000 {
                     entries.align(8)
                     entries.string("key \(key)")
@@ -184,12 +183,7 @@ struct Attacker: ParsableCommand {
                     entries.number(UInt32(number))
                 }
             }
-            body.array(alignment: 4) { _ in }
-            body.array(alignment: 8) { _ in }
-            writer.call(
-                BusNames.service, paths[0], BusNames.domainInterface, "Apply", signature: "a{sv}asa{sv}",
-                body: body.bytes, later: true)
-            guard writer.sendAll() else { return }
+            guard isSent else { return }
             var isAnswered = false
             while !isAnswered {
                 guard let replies = writer.turn(waiting: 1) else { return }
@@ -203,20 +197,13 @@ struct Attacker: ParsableCommand {
     private func fillDomains() throws {
         let names = (0..<40).map { "org.example.Booleans\($0)" }
         for name in names {
-            var body = Wire()
-            body.array(alignment: 8) {
+            let client = try RawClient(address: address)
+            let isSent = apply(to: try BusNames.domainPath(uid: nil, domain: name), by: client) {
                 $0.string("large")
                 $0.signature("ab")
                 $0.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4_000_000) }
             }
-            body.array(alignment: 4) { _ in }
-            body.array(alignment: 8) { _ in }
-            let path = try BusNames.domainPath(uid: nil, domain: name)
-            let client = try RawClient(address: address)
-            client.call(
-                BusNames.service, path, BusNames.domainInterface, "Apply", signature: "a{sv}asa{sv}", body: body.bytes,
-                later: true)
-            guard client.sendAll() else { return }
+            guard isSent else { return }
             while client.turn(waiting: 100)?.contains(where: { $0.replySerial > 1 }) == false {}
         }
         var body = Wire()
@@ -227,6 +214,19 @@ struct Attacker: ParsableCommand {
                 BusNames.service, BusNames.defaultsPath(uid: nil), BusNames.defaultsInterface, "OpenDomains",
                 signature: "asa{sv}", body: body.bytes, later: true)
         }
+    }
+
+    /// Sets values in a domain.
+    /// - Returns: whether the call is sent.
+    private func apply(to path: String, by client: RawClient, _ entries: (inout Wire) -> Void) -> Bool {
+        var body = Wire()
+        body.array(alignment: 8, entries)
+        body.array(alignment: 4) { _ in }
+        body.array(alignment: 8) { _ in }
+        client.call(
+            BusNames.service, path, BusNames.domainInterface, "Apply", signature: "a{sv}asa{sv}", body: body.bytes,
+            later: true)
+        return client.sendAll()
     }
 
     /// Sends a call, waits for its reply, and repeats that.
