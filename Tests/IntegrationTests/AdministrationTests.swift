@@ -96,6 +96,27 @@ struct AdministrationTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: [false, true])
+    func `a backup continues as its device, but is another one elsewhere`(isElsewhere: Bool) async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            let device = try await client.account.text("DeviceIdentifier")
+            try await client.store(notes).set("key", .integer(1))
+            let copy = "\(try await backUp(root))/u\(client.uid)"
+            if isElsewhere {
+                let record = try String(contentsOfFile: "\(copy)/machine", encoding: .utf8)
+                let other = String(record.map { $0 == "0" ? "1" : "0" })
+                try other.write(toFile: "\(copy)/machine", atomically: false, encoding: .utf8)
+            }
+            let aside = "u4242.ada.1763800000"
+            try FileManager.default.moveItem(atPath: copy, toPath: "\(machine.device.stateDirectory)/\(aside)")
+            try await adopt(root, aside, client.uid, 1)
+            #expect(try await client.store(notes).everything() == ["key": .integer(1)])
+            let identifier = try await client.account.text("DeviceIdentifier")
+            #expect((identifier != device) == isElsewhere)
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `a call is answered while much data is listed or removed`() async throws {
         try await withMachine { machine in

@@ -45,7 +45,7 @@ enum DataBackup {
             let all = UserData.all(in: stateDirectory)
             var lines: [String] = []
             for data in all {
-                do { try copy(data.path, to: "\(path)/\(data.name)") } catch {
+                do { try copy(data, to: "\(path)/\(data.name)") } catch {
                     if case EngineError.diskFull = error { throw error }
                     if isFull(path) { throw error }
                     try? FileManager.default.removeItem(atPath: "\(path)/\(data.name)")
@@ -73,7 +73,8 @@ enum DataBackup {
         }
     }
 
-    private static func copy(_ directory: String, to path: String) throws {
+    private static func copy(_ data: UserData, to path: String) throws {
+        let directory = data.path
         try make(path)
         for name in DirectoryListing.names(in: directory) where !DatabaseFile.includes(name) {
             do {
@@ -85,6 +86,7 @@ enum DataBackup {
                 throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
             }
         }
+        try MachineRecord.write(in: path, uid: data.uid)
         try DatabaseFile.copy(from: directory, to: path)
     }
 

@@ -57,15 +57,21 @@ final class UserAccount {
         self.directory = directory
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
-        sync = try Self.makeSync(database, daemon)
+        let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
+        sync = try Self.makeSync(database, isForeign: isForeign, daemon)
+        MachineRecord.remove(in: directory)
         leftovers.follow(database)
     }
 
-    private static func makeSync(_ database: UserDatabase, _ daemon: Daemon) throws -> AccountSync {
+    /// - Parameter isForeign: whether the database is a copy of another device's.
+    private static func makeSync(
+        _ database: UserDatabase, isForeign: Bool = false, _ daemon: Daemon
+    ) throws -> AccountSync {
         AccountSync(
             database,
             device: RemoteDevice(
-                identifier: try database.deviceIdentifier(), name: daemon.configuration.deviceName),
+                identifier: try database.deviceIdentifier(isForeign: isForeign),
+                name: daemon.configuration.deviceName),
             monotonicTime: { EventLoop.now })
     }
 

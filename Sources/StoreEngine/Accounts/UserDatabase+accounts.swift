@@ -24,10 +24,11 @@ extension UserDatabase {
     package var hasAccount: Bool { account.id != Account.none }
 
     /// Returns a random name of this device, which lasts as long as the database: 16 hexadecimal digits.
-    package func deviceIdentifier() throws(EngineError) -> String {
+    /// - Parameter isForeign: whether the database is a copy of another device's, and has to get a name of its own.
+    package func deviceIdentifier(isForeign: Bool = false) throws(EngineError) -> String {
         let drawn = Int64(bitPattern: environment.random())
         let bits = try write { db in
-            if let bits = try db.property("device") { return bits }
+            if !isForeign, let bits = try db.property("device") { return bits }
             try db.setProperty("device", drawn)
             return drawn
         }
