@@ -60,10 +60,12 @@ import UbiquitousStoreTesting
             let state = terminal.device.stateDirectory
 
             let check = try await terminal.ctl("admin", "restore", "--check", archive)
+            #expect(check.code == 3 && check.output.hasPrefix("would set u\(geteuid()).\(user)."), "\(check)")
+            #expect(check.output.hasSuffix("aside: \(user) has values or an account already"), "\(check)")
+            let replacing = try await terminal.ctl("admin", "restore", "--check", "--replace", archive)
             #expect(
-                check.output
-                    == "would give \(user) the data of \(user), or set it aside if there are values or an account",
-                "\(check)")
+                replacing.output == "would give \(user) the data of \(user), and set aside what is there",
+                "\(replacing)")
             let checked = try await terminal.ctl("admin", "restore", "-n", "--as", "\(user)=nobody", archive)
             #expect(checked.output == "would give nobody the data of \(user)", "\(checked)")
             #expect(try await terminal.ctl("admin", "list").output.split(separator: "\n").count == 1)
@@ -82,7 +84,11 @@ import UbiquitousStoreTesting
             let planned = try await terminal.ctl("admin", "adopt", "--replace", "--check", aside, user)
             #expect(
                 planned.output == "would make \(aside) the data of \(user), and set aside what is there", "\(planned)")
-            expect(try await terminal.ctl("admin", "adopt", "--replace", aside, user), 0)
+            expect(try await terminal.ctl("admin", "adopt", "--check", aside, user), 3, "With --replace")
+            let adopted = try await terminal.ctl("admin", "adopt", "--replace", aside, user)
+            let rows = try await terminal.ctl("admin", "list").output.split(separator: "\n")
+            let former = try #require(rows.last?.split(separator: " ").first)
+            #expect(adopted.code == 0 && adopted.error.contains(former), "\(adopted)")
             #expect(try await terminal.store().value("theme") == .string("dark"))
 
             // Restores under another name, as on another machine.

@@ -63,10 +63,14 @@ extension Daemon {
 
     fileprivate func adopt(_ call: MethodCall) throws {
         let (name, uid) = (try call.message.readString(atMost: TextBound.name), try call.message.readUInt32())
-        let replaces = try call.message.readFlags(0x1) != 0
+        let flags = try call.message.readFlags(0x3)
+        let (replaces, isCheck) = (flags & 0x1 != 0, flags & 0x2 != 0)
         try checkAdministers(call)
+        if isCheck, !replaces { try checkIsFree(UserDirectory(of: uid, in: configuration.stateDirectory)) }
+        if isCheck, name.isEmpty { return try call.reply() }
         let data = try UserData.named(name, in: configuration.stateDirectory)
         guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
+        if isCheck { return try call.reply() }
         call.answer(on: self) { try await self.adopt(data, by: uid, replacing: replaces) }
     }
 

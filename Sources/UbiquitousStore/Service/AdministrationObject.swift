@@ -42,12 +42,27 @@ package struct AdministrationObject: ServiceObject {
 
     /// `Adopt`: gives data that was set aside to a user.
     /// - Parameter replacing: also if that user has values or an account already, which are then set aside.
-    package func adopt(_ name: String, by uid: UInt32, replacing: Bool) async throws {
+    /// - Returns: the name of the data that was set aside; `nil` if there was none.
+    package func adopt(_ name: String, by uid: UInt32, replacing: Bool) async throws -> String? {
+        let former = Set(try await data().map(\.name))
         try await call("Adopt") {
             try $0.append(name)
             try $0.append(uid)
             try $0.append(replacing ? 0x1 : 0 as UInt64)
         }
+        return try await data().first { $0.uid == uid && $0.isSetAside && !former.contains($0.name) }?.name
+    }
+
+    /// `Adopt`, which only checks whether a user has values or an account already.
+    package func isFree(_ uid: UInt32) async throws -> Bool {
+        do {
+            try await call("Adopt") {
+                try $0.append("")
+                try $0.append(uid)
+                try $0.append(0x2 as UInt64)
+            }
+            return true
+        } catch let error as UbiquitousStoreError where error.code == .conflict { return false }
     }
 
     /// `Delete`: removes data, or a copy that `BackUp` made.

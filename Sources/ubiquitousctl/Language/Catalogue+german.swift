@@ -509,6 +509,7 @@ extension Catalogue {
         "there is no month {1}": "es gibt keinen Monat {1}",
         "there is no time {1}": "es gibt keine Uhrzeit {1}",
         "there wasn't enough memory": "der Arbeitsspeicher reichte nicht aus",
+        "what {1} had is {2} now": "was {1} hatte, heißt jetzt {2}",
         "{1} can't be looked at: {2}.": "{1} lässt sich nicht prüfen: {2}.",
         "{1} can't be made private: {2}.": "{1} lässt sich nicht vor anderen schützen: {2}.",
         "{1} can't be made: {2}.": "{1} lässt sich nicht anlegen: {2}.",

@@ -91,16 +91,19 @@ struct AdoptCommand: ServiceCommand {
             }
             let gift = "make \(name) the data of \(user)"
             guard present.contains(where: { $0.uid == uid && !$0.isSetAside }) else { return gift }
-            return gift + (replace ? ", and set aside what is there" : ", unless there are values or an account")
+            if !replace, try await !object.isFree(uid) { throw occupied }
+            return gift + ", and set aside what is there"
         } _: {
-            do { try await object.adopt(name, by: uid, replacing: replace) } catch let error as UbiquitousStoreError
-                where error.code == .conflict
-            {
-                throw Failure(
-                    .refused, "\(user) has values or an account already.", advice: "With --replace they are set aside.")
-            }
+            do {
+                let aside = try await object.adopt(name, by: uid, replacing: replace)
+                if let aside { Output.remark("what \(user) had is \(Output.printableWord(aside)) now") }
+            } catch let error as UbiquitousStoreError where error.code == .conflict { throw occupied }
             try await RestoredCopies.tidy(object)
         }
+    }
+
+    private var occupied: Failure {
+        Failure(.refused, "\(user) has values or an account already.", advice: "With --replace they are set aside.")
     }
 }
 

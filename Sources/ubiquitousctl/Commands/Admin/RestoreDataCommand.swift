@@ -49,12 +49,15 @@ struct RestoreDataCommand: ServiceCommand {
         let present = Set(try await object.data().map(\.name))
         let arrived = try unpack(
             in: try await object.stateDirectory(), besides: present, naming: only + names.keys.sorted())
-        if check { return Self.report(try arrived.map { try plan(for: $0, names, present) }) }
         var isRefused = false
-        for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
-            isRefused = true
+        if check {
+            isRefused = try await !isReported(arrived, names, present, object)
+        } else {
+            for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
+                isRefused = true
+            }
+            try await RestoredCopies.tidy(object)
         }
-        try await RestoredCopies.tidy(object)
         if isRefused { throw ReportedFailure(outcome: .refused) }
     }
 
@@ -69,22 +72,37 @@ struct RestoreDataCommand: ServiceCommand {
         return names
     }
 
-    /// Returns what would be done with data of an archive, in words.
-    private func plan(for data: ArrivedData, _ names: [String: String], _ present: Set<String>) throws -> String {
-        let (user, name) = (names[data.user] ?? data.user, Output.printableWord(data.name))
-        if data.wasSetAside { return "set \(name) aside, as in the archive" }
-        guard let uid = LocalUser.uid(named: user) else {
-            return "set \(name) aside: there is no user \(Output.quoted(user)) here"
+    /// Prints what would be done with the data of an archive.
+    /// - Returns: `false` if a user has data already, which would be in the way.
+    @BusActor
+    private func isReported(
+        _ arrived: [ArrivedData], _ names: [String: String], _ present: Set<String>, _ object: AdministrationObject
+    ) async throws -> Bool {
+        if arrived.isEmpty { Output.print("nothing would change") }
+        var (given, isFree): (Set<UInt32>, Bool) = ([], true)
+        for data in arrived {
+            let (user, name) = (names[data.user] ?? data.user, Output.printableWord(data.name))
+            guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
+                Output.print("would set \(name) aside: \(reason(data, user))")
+                continue
+            }
+            let gift = "give \(Output.printableWord(user)) the data of \(Output.printableWord(data.user))"
+            let isOccupied = try await !object.isFree(uid) || given.contains(uid)
+            if isOccupied, !replace {
+                Output.print("would set \(name) aside: \(Output.printableWord(user)) has values or an account already")
+                isFree = false
+            } else {
+                let isPresent = present.contains("u\(uid)") || given.contains(uid)
+                Output.print("would \(gift)\(isPresent ? ", and set aside what is there" : "")")
+                given.insert(uid)
+            }
         }
-        let gift = "give \(Output.printableWord(user)) the data of \(Output.printableWord(data.user))"
-        guard present.contains("u\(uid)") else { return gift }
-        let rest = replace ? ", and set aside what is there" : ", or set it aside if there are values or an account"
-        return gift + rest
+        return isFree
     }
 
-    private static func report(_ plans: [String]) {
-        for plan in plans { Output.print("would \(plan)") }
-        if plans.isEmpty { Output.print("nothing would change") }
+    /// Returns why data can't be given to a user.
+    private func reason(_ data: ArrivedData, _ user: String) -> String {
+        data.wasSetAside ? "as in the archive" : "there is no user \(Output.quoted(user)) here"
     }
 
     /// Gives unpacked data to the user of a name, and prints the result.
@@ -93,13 +111,13 @@ struct RestoreDataCommand: ServiceCommand {
     private func isAdopted(_ data: ArrivedData, by user: String, _ object: AdministrationObject) async throws -> Bool {
         let name = Output.printableWord(data.name)
         guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
-            let reason = data.wasSetAside ? "as in the archive" : "there is no user \(Output.quoted(user)) here"
-            Output.print("\(name) is set aside: \(reason)")
+            Output.print("\(name) is set aside: \(reason(data, user))")
             return true
         }
         do {
-            try await object.adopt(data.name, by: uid, replacing: replace)
-            Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))")
+            let aside = try await object.adopt(data.name, by: uid, replacing: replace)
+            let remark = aside.map { "; what was there is \(Output.printableWord($0))" } ?? ""
+            Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let user = Output.printableWord(user)
