@@ -92,9 +92,11 @@ final class Clients {
     }
 
     /// Has clients look up their stores again.
-    /// - Parameter uid: the user whose clients do; `nil` for all users'.
+    /// - Parameter uid: the user whose stores are looked up again; `nil` for all users'.
     func forgetPaths(of uid: UInt32? = nil) {
-        for presence in present.values where uid == nil || presence.client.uid == uid { presence.client.forgetPaths() }
+        for client in present.values.map(\.client) where uid == nil || client.uid == uid || client.isRoot {
+            client.forgetPaths()
+        }
     }
 
     /// Refuses a subscription beyond the bounds of a connection or a user.
