@@ -103,7 +103,7 @@ extension UserAccount {
 
     fileprivate func getRecoveryPhrase(_ call: MethodCall) throws {
         let marksShown = try call.message.readFlags(0x1) & 0x1 != 0
-        guard let file = try savedFile() else { throw Self.notSignedIn }
+        let file = try saved.signedIn()
         let phrase = try keys.recoveryPhrase(of: file, marksShown: marksShown)
         try call.reply { try $0.append(phrase) }
     }
@@ -328,7 +328,7 @@ extension UserAccount {
                     try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
                 },
                 .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
-                    try message.append(account.defaultAddress ?? "")
+                    try message.append(account.remotes.defaultAddress ?? "")
                 },
                 .property("FreeBytes", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)

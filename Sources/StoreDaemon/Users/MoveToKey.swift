@@ -38,7 +38,7 @@ final class MoveToKey {
     /// the remote under the key.
     /// - Parameter passesOver: whether to move without what can't be read.
     func make(_ change: KeyChange, passingOverUnread passesOver: Bool) async throws {
-        guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
+        let file = try account.saved.signedIn()
         let isUnderWay = keys.isMoving(file)
         if !isUnderWay, change == .encryption, file.isEncrypted == true { return }
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
@@ -48,7 +48,7 @@ final class MoveToKey {
         if !isUnderWay, change == .replacement { try await leaveOtherKeys(in: file) }
         try await alone {
             if !isUnderWay { try await begin(passesOver) }
-            if try account.savedFile()?.movingTo != nil {
+            if try account.saved.read()?.movingTo != nil {
                 try await read()
                 try await adoptKey(passesOver)
             }
@@ -82,16 +82,16 @@ final class MoveToKey {
     /// Begins to read an unencrypted account that is not used, because the administrator requires encryption.
     /// - Returns: why it is not used; `nil` if it is.
     private func readRefused() throws -> RemoteError? {
-        guard !sync.hasBackend, let file = try account.savedFile(), file.isEncrypted != true else { return nil }
+        guard !sync.hasBackend, let file = try account.saved.read(), file.isEncrypted != true else { return nil }
         try daemon.configuration.check(scheme: file.url)
-        sync.resume(with: try account.makeBackend(file.url, file.credentials, .none), onlyReads: true)
+        sync.resume(with: try account.remotes.makeBackend(file.url, file.credentials, .none), onlyReads: true)
         return EncryptedOnlyBackend.notEncrypted
     }
 
     /// Reads the whole account, makes a key, and begins the move to it.
     private func prepare(_ passesOver: Bool) async throws {
         try await read()
-        guard let file = try account.savedFile() else { throw UserAccount.notSignedIn }
+        let file = try account.saved.signedIn()
         try checkRead(passesOver)
         let (former, problem) = keys.protection(of: file)
         if let problem { throw problem }
@@ -103,7 +103,7 @@ final class MoveToKey {
             key: next.key, marker: next.marker, left: forms.keys, rejected: next.rejected, stage: .moving,
             wasPlain: forms.plain)
         let move = Protection.moving(KeyMove(from: former.held, to: key.held))
-        let backend = try account.makeBackend(file.url, file.credentials, move)
+        let backend = try account.remotes.makeBackend(file.url, file.credentials, move)
         try keys.begin(key, of: file)
         watch()
         change(to: backend, onlyReads: true)
@@ -151,7 +151,7 @@ final class MoveToKey {
 
     /// Does the next step after a cycle. What fails is tried again after the next cycle.
     func continueMove() async {
-        guard isWatched, !account.attempts.isBusy, let file = try? account.savedFile() else { return }
+        guard isWatched, !account.attempts.isBusy, let file = try? account.saved.read() else { return }
         let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
         let key = begun == nil ? keys.current(of: file) : nil
         let next = MoveProgress.next(movingSince: begun, key: key?.standing, facts)
@@ -186,7 +186,7 @@ final class MoveToKey {
 
     /// Gives up the move if a cycle has found that another key has become the account's.
     func giveWayIfDue() throws {
-        guard !account.attempts.isBusy, sync.needsKey, try account.savedFile()?.movingTo != nil else { return }
+        guard !account.attempts.isBusy, sync.needsKey, try account.saved.read()?.movingTo != nil else { return }
         try withdraw()
     }
 
@@ -198,11 +198,11 @@ final class MoveToKey {
 
     /// Switches to the key, after the former form was read completely.
     private func adoptKey(_ passesOver: Bool) async throws {
-        guard let file = try account.savedFile(), let key = keys.next(of: file) else {
+        guard let file = try account.saved.read(), let key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
         }
         if !facts.areAllRead(since: key.held.marker.time) { try checkRead(passesOver) }
-        let backend = try account.makeBackend(file.url, file.credentials, .key(key.held))
+        let backend = try account.remotes.makeBackend(file.url, file.credentials, .key(key.held))
         do {
             let signOuts = account.attempts.signOuts
             let remote = try await Attempts.limited { try await backend.open(creatingAccount: false) }
@@ -223,16 +223,16 @@ final class MoveToKey {
 
     /// Gives up the move, because another key has become the account's. This device's marker is already gone.
     private func withdraw() throws {
-        guard let file = try account.savedFile().map(keys.withdraw) else { return }
+        guard let file = try account.saved.read().map(keys.withdraw) else { return }
         watch()
         let (protection, problem) = keys.protection(of: file)
-        change(to: try account.makeBackend(file.url, file.credentials, protection), onlyReads: false)
+        change(to: try account.remotes.makeBackend(file.url, file.credentials, protection), onlyReads: false)
         if let problem { sync.postpone(problem) }
     }
 
     /// Notes that all of this device's data is in the remote under the key, so the recovery phrase may be shown.
     private func confirm() throws {
-        guard sync.isPublished, var key = try account.savedFile().flatMap(keys.current) else {
+        guard sync.isPublished, var key = try account.saved.read().flatMap(keys.current) else {
             throw BusError.store(
                 .backendUnavailable,
                 "Not everything on this device has been uploaded yet. The move continues by itself.")
@@ -243,17 +243,17 @@ final class MoveToKey {
     }
 
     private func removeFormerForms() async throws {
-        guard let file = try account.savedFile(), let holding = (sync.backend as? LoggingBackend)?.keyHolding else {
+        guard let file = try account.saved.read(), let holding = (sync.backend as? LoggingBackend)?.keyHolding else {
             return
         }
         try await Attempts.limited { try await holding.removeFormerForms() }
-        guard try account.savedFile()?.account == file.account, var key = keys.current(of: file) else { return }
+        guard try account.saved.read()?.account == file.account, var key = keys.current(of: file) else { return }
         key.tidied = daemon.environment.time()
         try key.write(in: account.directory)
     }
 
     /// The kind of move under way; `nil` if there is none.
-    var present: KeyChange? { (try? account.savedFile()).flatMap(keys.move) }
+    var present: KeyChange? { (try? account.saved.read()).flatMap(keys.move) }
 
     // MARK: What a move prevents
 
@@ -268,14 +268,14 @@ final class MoveToKey {
     /// Takes new credentials for an account that is moving, and continues with them.
     /// - Returns: whether nothing else is to be done for signing in.
     func goesOn(at url: String, _ credentials: BackendCredentials) throws -> Bool {
-        guard var file = try? account.savedFile(), keys.isMoving(file) else { return false }
+        guard var file = try? account.saved.read(), keys.isMoving(file) else { return false }
         guard file.isPlace(url) else {
             try checkIsOver()
             return false
         }
         guard file.movingTo != nil else { return false }
         file.credentials = credentials
-        let backend = try account.makeBackend(file.url, credentials, keys.protection(of: file).0)
+        let backend = try account.remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
         try file.write(in: account.directory)
         change(to: backend, onlyReads: true)
         return true

@@ -17,7 +17,7 @@ extension UserAccount {
         let phrase = try EncryptionOptions.read(text)
         // A caller that learns of the missing key may call before the cycle that found it has been followed up.
         try move.giveWayIfDue()
-        guard let file = try savedFile() else { throw Self.notSignedIn }
+        let file = try saved.signedIn()
         let isKeyUnusable = file.isEncrypted == true && keys.current(of: file) == nil
         if sync.identifiers.isEmpty, !sync.needsKey, !sync.isPaused, sync.hasBackend {
             // Before the first pull, it isn't known whether the account needs the phrase.
@@ -38,7 +38,7 @@ extension UserAccount {
             try keys.keep(held, wasShown: true)
             var next = file
             next.isPaused = nil
-            try commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
+            try saved.commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
         }
         keys.settle(accountIdentifier)
         listen()
@@ -64,7 +64,7 @@ extension UserAccount {
             try keep(held) { ($0.rejected, $0.awaited) = ($1.rejected, nil) }
             var next = file
             next.isPaused = nil
-            try commit(next) {
+            try saved.commit(next) {
                 if restores { return try sync.signIn(to: backend, asRestored: remote) }
                 try sync.signIn(to: backend, as: remote, bringingValues: false)
             }

@@ -22,10 +22,10 @@ extension UserAccount {
         try AccountFile.removeLeft(in: directory)
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
         if try move.goesOn(at: url, credentials) { return accountIdentifier }
-        let staysPaused = isRenewal ? try savedFile()?.isPaused ?? false : false
+        let staysPaused = isRenewal ? try saved.read()?.isPaused ?? false : false
         var wasMade = false
         let former =
-            encryption.phrase == nil ? nil : try savedFile().flatMap { $0.isPlace(url) ? $0 : nil }
+            encryption.phrase == nil ? nil : try saved.read().flatMap { $0.isPlace(url) ? $0 : nil }
         let before = former.map { keys.former(of: $0) } ?? (nil, FormerForms())
         func enter(_ protection: Protection, creatingAccount: Bool) async throws {
             try await reach(url, credentials, protection) {
@@ -49,7 +49,7 @@ extension UserAccount {
                     return try adoptKey(former, to: remote, backend, held, before.1)
                 }
                 try keys.keep(held, wasShown: encryption.phrase != nil)
-                try commit(file) {
+                try saved.commit(file) {
                     try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
                 }
             }
@@ -82,10 +82,10 @@ extension UserAccount {
     /// device could not get at the account again once both have changed.
     /// - Parameter error: asks for the key's recovery phrase.
     private func take(_ credentials: BackendCredentials, at url: String, beforeKey error: RemoteError) throws {
-        guard var file = try savedFile(), file.isPlace(url), file.credentials != credentials else { return }
+        guard var file = try saved.read(), file.isPlace(url), file.credentials != credentials else { return }
         file.credentials = credentials
-        let backend = try makeBackend(file.url, credentials, keys.protection(of: file).0)
-        try commit(file) { sync.change(to: backend, onlyReads: false) }
+        let backend = try remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
+        try saved.commit(file) { sync.change(to: backend, onlyReads: false) }
         sync.postpone(error)
         listen()
         log(act: "\(userName) renewed the credentials for \(url).")
@@ -99,7 +99,7 @@ extension UserAccount {
     ///
     /// If the first download waits for parts of the account that will never arrive, `local` continues without them.
     func resolve(inFavourOf side: Side) async throws {
-        guard let file = try savedFile() else { throw Self.notSignedIn }
+        let file = try saved.signedIn()
         if sync.needsKey, side == .local { return try await rejectOtherKeys(in: file) }
         if sync.lacksParts, side == .local {
             try await sync.acceptGaps()
@@ -150,7 +150,7 @@ extension UserAccount {
             }
         } then: { backend, remote, _ in
             (next.account, next.isPaused, next.deviceName) = (remote.identifier, nil, sync.devices.own.name)
-            try commit(next) {
+            try saved.commit(next) {
                 switch side {
                 case .local where next.movingTo != nil:
                     sync.setPaused(false)
@@ -169,36 +169,10 @@ extension UserAccount {
 
     /// Pauses or resumes sync, and remembers it.
     func setPaused(_ isPaused: Bool) async throws {
-        try await change { file in
+        try await saved.change { file in
             if (file.isPaused ?? false) != isPaused { file.isPaused = isPaused }
         } then: {
             self.sync.setPaused(isPaused)
-        }
-    }
-
-    /// Changes the account's file, without making the loop wait for the disk. Returns when the change is on the disk.
-    /// - Parameters:
-    ///   - change: changes what is in the file.
-    ///   - apply: called once the file is replaced, before anything else can happen.
-    func change(
-        _ change: @escaping @BusActor (inout AccountFile) -> Void, then apply: @escaping @BusActor () -> Void = {}
-    ) async throws {
-        try await files.inTurn { [self, directory, files] in
-            while true {
-                guard let file = try savedFile() else { throw Self.notSignedIn }
-                var next = file
-                change(&next)
-                if next == file { return apply() }
-                try await files.waiting { [next] in try next.prepare(in: directory) }
-                // Signing in and moving write the file too, and don't wait for their turn.
-                guard try savedFile() == file else {
-                    try AccountFile.removeRemains(in: directory)
-                    continue
-                }
-                try AccountFile.takePrepared(in: directory)
-                apply()
-                return try await files.waiting { try PrivateFile.synchronize(directory: directory) }
-            }
         }
     }
 
@@ -212,7 +186,7 @@ extension UserAccount {
         then adoptKey: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
     ) async throws {
         try daemon.configuration.check(scheme: url)
-        let backend = try makeBackend(url, credentials, protection)
+        let backend = try remotes.makeBackend(url, credentials, protection)
         do {
             let signOuts = attempts.signOuts
             let (remote, held) = try await attempts.make {
@@ -244,32 +218,18 @@ extension UserAccount {
         var next = file.gone(over: remote.identifier)
         next.isPaused = nil
         let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
-        try commit(next) {
+        try saved.commit(next) {
             try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names))
-        }
-    }
-
-    /// Writes the file, then runs the work that belongs to it. If that fails, restores the file.
-    ///
-    /// With this order, ``start(for:)`` can complete the change after a crash.
-    func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
-        let former = try? savedFile()
-        try file.write(in: directory)
-        isFileEncrypted = file.isEncrypted == true
-        do { try body() } catch {
-            isFileEncrypted = former?.isEncrypted == true
-            if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
-            throw error
         }
     }
 
     /// Updates the file after the account's identifier has changed.
     func renewFile() {
         do {
-            guard var file = try savedFile() else { return }
-            file.account = database.account.identifier
-            takeName(into: &file)
-            try file.write(in: directory)
+            try saved.changeAtOnce {
+                $0.account = database.account.identifier
+                takeName(into: &$0)
+            }
         } catch {
             logUnwritten(error)
         }
@@ -277,8 +237,8 @@ extension UserAccount {
 
     /// Updates the file after this device's name, or whether that is uploaded, has changed.
     func renewName() async {
-        do { try await change { self.takeName(into: &$0) } } catch {
-            if AccountFile.exists(in: directory) { logUnwritten(error) }
+        do { try await saved.change { self.takeName(into: &$0) } } catch {
+            if saved.exists { logUnwritten(error) }
         }
     }
 
@@ -293,18 +253,14 @@ extension UserAccount {
 
     /// Signs out, whatever is under way.
     func signOut(keepingValues: Bool) throws {
-        guard sync.isSignedIn || AccountFile.exists(in: directory) else {
-            throw Self.notSignedIn
-        }
+        guard sync.isSignedIn || saved.exists else { throw Self.notSignedIn }
         try move.checkIsOver()
         // Values are removed before the file: after a crash in between, the user can sign out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
-        let leaving = Result { try AccountFile.leave(in: directory) }
-        // If the key can't be removed, the user is signed out all the same, and the next start tries again.
-        if AccountFile.exists(in: directory) { try leaving.get() }
+        let leaving = try saved.leave()
         attempts.noteSignOut()
         listener?.cancel()
-        (url, isFileEncrypted) = ("", false)
+        url = ""
         if keepingValues { try sync.signOut(keepingValues: true) }
         log(act: "\(userName) signed out.")
         daemon.armIdleTimer()
@@ -323,30 +279,19 @@ extension UserAccount {
     ) async throws -> [BackendCheck] {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
-        let file = try savedFile()
+        let file = try saved.read()
         var tried = isRenewal ? try renewed(credentials, at: url) : credentials
         let areTheAccounts = file.map { $0.isPlace(url) && $0.credentials == tried } ?? false
         // The authority of a server's certificate is no secret, and is the same for the whole server.
         if tried.certificateAuthority == nil, let file, file.isServer(of: url) {
             tried.certificateAuthority = file.credentials.certificateAuthority
         }
-        let request = request(url, tried)
-        let check = daemon.configuration.checkBackend
         let protection = phrase.map(Protection.phrase) ?? file.flatMap { knownProtection(of: $0, at: url) } ?? .none
-        let needsKey = protection.isWanted || daemon.configuration.requiresEncryption
-        let encryption =
-            needsKey
-            ? EncryptionCheck(creatingUnencrypted: createsUnencrypted) { () throws(RemoteError) in
-                try makeBackend(url, tried, protection)
-            } : nil
+        let check = remotes.check(url, tried, protection, creatingUnencrypted: createsUnencrypted)
         var steps: [BackendCheck]
-        do {
-            steps = try await attempts.make {
-                let steps = try await check(request)
-                guard let encryption, steps.allSatisfy({ $0.isPassed }) else { return steps }
-                return steps + (await encryption.steps())
-            }
-        } catch let error as RemoteError where error.code == .unavailable {
+        do { steps = try await attempts.make { try await check() } } catch let error as RemoteError
+            where error.code == .unavailable
+        {
             steps = [BackendCheck(step: "time", isPassed: false, detail: error.message)]
         }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
@@ -365,43 +310,11 @@ extension UserAccount {
 
     /// Fills in missing credentials from the account that is signed in.
     private func renewed(_ credentials: BackendCredentials, at url: String) throws -> BackendCredentials {
-        guard let file = try savedFile() else { throw Self.notSignedIn }
+        let file = try saved.signedIn()
         // Secrets are sent only to the address that they were given for.
         guard file.isPlace(url) else {
             throw BusError.invalidArguments("\"renew\" is for the address of the account that is signed in.")
         }
         return credentials.completed(by: file.credentials)
-    }
-
-    /// The URL of the account that the administrator offers to this user; `nil` if there is none.
-    var defaultAddress: String? {
-        daemon.configuration.defaultAccount?.address(user: name, uid: uid)
-    }
-
-    /// Makes a backend that logs its steps.
-    func makeBackend(
-        _ url: String, _ credentials: BackendCredentials, _ protection: Protection
-    ) throws(RemoteError) -> LoggingBackend {
-        var request = request(url, credentials)
-        request.protection = protection
-        let backend = try daemon.configuration.makeBackend(request)
-        guard !protection.isWanted || backend is any KeyHolding else {
-            throw RemoteError(.unsupported, "An account at this kind of address can't be encrypted.")
-        }
-        let isRefused = daemon.configuration.requiresEncryption && !protection.isWanted
-        return LoggingBackend(isRefused ? EncryptedOnlyBackend(backend) : backend, of: userName, daemon.logger)
-    }
-
-    func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
-        var credentials = credentials
-        if credentials.certificateAuthority == nil, let address = defaultAddress, AccountFile.isServer(of: url, address)
-        {
-            credentials.certificateAuthority = daemon.configuration.defaultAuthority
-        }
-        var request = BackendRequest(
-            url: url, uid: uid, mode: daemon.configuration.mode, folderRoots: daemon.configuration.folderRoots,
-            credentials: credentials)
-        request.whenBusy = { [weak daemon, uid] in daemon?.clients.share(of: .user(uid)).rest.note($0) }
-        return request
     }
 }

@@ -16,8 +16,6 @@ final class UserAccount {
     let path: String
     private(set) var sync: AccountSync
     var url = ""
-    /// Whether the account in the file is encrypted. It is kept here so that the file isn't read for each question.
-    var isFileEncrypted = false
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
@@ -32,6 +30,7 @@ final class UserAccount {
     let history = HistoryWork()
     private let leftovers = LeftoverWork()
     let files = FileWrites()
+    let saved: SavedAccount
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
@@ -43,8 +42,7 @@ final class UserAccount {
         return nil
     }
     private var known = UserLookup.Answer.late
-    /// Reads the file of the account; `nil` if the user is signed out.
-    func savedFile() throws -> AccountFile? { try AccountFile.read(in: directory) }
+    var remotes: AccountRemotes { AccountRemotes(uid: uid, name: name, daemon: daemon) }
     var keys: AccountKeys {
         AccountKeys(directory: directory, environment: daemon.environment, logger: daemon.logger)
     }
@@ -55,6 +53,7 @@ final class UserAccount {
         self.uid = uid
         self.database = database
         self.directory = directory
+        saved = SavedAccount(in: directory, writing: files)
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
         let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
@@ -85,12 +84,12 @@ final class UserAccount {
 
     private func resume() {
         connectSync()
-        guard AccountFile.exists(in: directory) else { return }
+        guard saved.exists else { return }
         do {
-            guard let file = try savedFile() else { return }
+            guard let file = try saved.resume() else { return }
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
-            (url, isFileEncrypted) = (file.url, file.isEncrypted == true)
+            url = file.url
             // The file is written first, and a database that replaces a damaged one doesn't know its account.
             let former = database.account.identifier
             let isAdoptingKey = former != file.account && file.formerly?.contains(former) == true
@@ -101,7 +100,7 @@ final class UserAccount {
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
             try daemon.configuration.check(protection)
-            let backend = try makeBackend(file.url, file.credentials, protection)
+            let backend = try remotes.makeBackend(file.url, file.credentials, protection)
             if isAdoptingKey {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
             } else {
@@ -306,7 +305,7 @@ final class UserAccount {
     /// The identifier of the account that is signed in; empty if none is.
     var accountIdentifier: String { sync.isSignedIn ? database.account.identifier : "" }
     /// Whether an account is signed in and encrypted.
-    var isEncrypted: Bool { sync.isSignedIn && isFileEncrypted }
+    var isEncrypted: Bool { sync.isSignedIn && saved.isEncrypted }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     /// Whether the stores show the values of an account that the user has signed out of.
     var showsFormerAccount: Bool { !sync.isSignedIn && database.hasAccount }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+internal import StoreBus
+
+/// The account that a user is signed in to, as the user's files hold it over restarts.
+@BusActor
+final class SavedAccount {
+    private let directory: String
+    private let writes: FileWrites
+    /// Whether the account in the file is encrypted. It is kept here so that the file isn't read for each question.
+    private(set) var isEncrypted = false
+
+    init(in directory: String, writing writes: FileWrites) {
+        (self.directory, self.writes) = (directory, writes)
+    }
+
+    /// Whether a user is signed in, as far as the files say.
+    var exists: Bool { AccountFile.exists(in: directory) }
+
+    /// Reads the file; `nil` if the user is signed out.
+    func read() throws -> AccountFile? { try AccountFile.read(in: directory) }
+
+    /// Reads the file.
+    /// - Throws: `NotSignedIn` if the user is signed out.
+    func signedIn() throws -> AccountFile {
+        guard let file = try read() else { throw UserAccount.notSignedIn }
+        return file
+    }
+
+    /// Reads the file after a start, and remembers what ``isEncrypted`` answers.
+    func resume() throws -> AccountFile? {
+        let file = try read()
+        isEncrypted = file?.isEncrypted == true
+        return file
+    }
+
+    /// Writes the file, then runs the work that belongs to it. If that fails, restores the file.
+    ///
+    /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash.
+    func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
+        let former = try? read()
+        try file.write(in: directory)
+        isEncrypted = file.isEncrypted == true
+        do { try body() } catch {
+            isEncrypted = former?.isEncrypted == true
+            if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
+            throw error
+        }
+    }
+
+    /// Changes what is in the file, without making the loop wait for the disk. Returns when the change is on the disk.
+    /// - Parameters:
+    ///   - change: changes what is in the file.
+    ///   - apply: called once the file is replaced, before anything else can happen.
+    func change(
+        _ change: @escaping @BusActor (inout AccountFile) -> Void, then apply: @escaping @BusActor () -> Void = {}
+    ) async throws {
+        try await writes.inTurn { [self, directory, writes] in
+            while true {
+                let file = try signedIn()
+                var next = file
+                change(&next)
+                if next == file { return apply() }
+                try await writes.waiting { [next] in try next.prepare(in: directory) }
+                // Signing in and moving write the file too, and don't wait for their turn.
+                guard try read() == file else {
+                    try AccountFile.removeRemains(in: directory)
+                    continue
+                }
+                try AccountFile.takePrepared(in: directory)
+                apply()
+                return try await writes.waiting { try PrivateFile.synchronize(directory: directory) }
+            }
+        }
+    }
+
+    /// Changes what is in the file at once, if there is one.
+    func changeAtOnce(_ change: (inout AccountFile) -> Void) throws {
+        guard var file = try read() else { return }
+        change(&file)
+        try file.write(in: directory)
+    }
+
+    /// Removes the file.
+    /// - Returns: the error, if something of it is left although the user is signed out.
+    func leave() throws -> Result<Void, any Error> {
+        let leaving = Result { try AccountFile.leave(in: directory) }
+        // If the key can't be removed, the user is signed out all the same, and the next start tries again.
+        if exists { try leaving.get() }
+        isEncrypted = false
+        return leaving
+    }
+}
