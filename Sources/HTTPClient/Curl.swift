@@ -82,15 +82,31 @@ final class Curl {
         (easySet, easyGet) = (try symbol("curl_easy_setopt"), try symbol("curl_easy_getinfo"))
         multiSet = try symbol("curl_multi_setopt")
         usesOpenSSL = dlopen(Self.names[0], RTLD_NOW | RTLD_NOLOAD) != nil
-        if let setDepth = dlsym(handle, "SSL_CTX_set_verify_depth"), let control = dlsym(handle, "SSL_CTX_ctrl") {
-            // The library stays loaded, and so does this.
-            tls = .allocate(capacity: 1)
-            tls?.initialize(to: shim_tls(set_depth: setDepth, control: control))
-        } else {
-            tls = nil
-        }
+        tls = Self.tls(in: handle)
         let start: @convention(c) (Int) -> CURLcode = try function("curl_global_init")
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
+    }
+
+    /// Finds the functions of OpenSSL among the libraries that libcurl has loaded; `nil` if one is missing. They stay
+    /// loaded, and so does this.
+    private static func tls(in handle: UnsafeMutableRawPointer) -> UnsafeMutablePointer<shim_tls>? {
+        func function<Function>(_ name: String) throws(HTTPFailure) -> Function {
+            guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
+            return unsafeBitCast(symbol, to: Function.self)
+        }
+        let tls = try? shim_tls(
+            set_depth: function("SSL_CTX_set_verify_depth"), control: function("SSL_CTX_ctrl"),
+            set_verification: function("SSL_CTX_set_cert_verify_callback"), verify: function("X509_verify_cert"),
+            set_error: function("X509_STORE_CTX_set_error"), sent: function("X509_STORE_CTX_get0_untrusted"),
+            store: function("X509_STORE_CTX_get0_store"), objects: function("X509_STORE_get0_objects"),
+            certificate: function("X509_OBJECT_get0_X509"), count: function("OPENSSL_sk_num"),
+            element: function("OPENSSL_sk_value"), size: function("i2d_X509"), find: function("X509_get_ext_by_NID"),
+            extension: function("X509_get_ext"), data: function("X509_EXTENSION_get_data"),
+            length: function("ASN1_STRING_length"))
+        guard let tls else { return nil }
+        let pointer = UnsafeMutablePointer<shim_tls>.allocate(capacity: 1)
+        pointer.initialize(to: tls)
+        return pointer
     }
 
     // MARK: Addresses

@@ -65,9 +65,11 @@ extension HTTPTransfer {
     /// Why the certificate was refused, in OpenSSL's words. libcurl keeps the first error of a request. If a kept
     /// connection broke before a new one was tried, that is another error, and only OpenSSL's number says why.
     private var certificateReason: String {
+        let result = curl.number(easy, CURLINFO_SSL_VERIFYRESULT)
+        if result == shim_too_costly { return "it has too many names, and constraints on names, to compare" }
         if String(cString: reason).contains("certificate") { return tlsReason }
         // The numbers are X509_V_ERR_…: see X509_STORE_CTX_get_error(3).
-        return switch curl.number(easy, CURLINFO_SSL_VERIFYRESULT) {
+        return switch result {
         case 9: "certificate is not yet valid"
         case 10: "certificate has expired"
         case 18, 19: "self-signed certificate"

@@ -26,7 +26,8 @@ extension HTTPTransfer {
     }
 
     /// Bounds the cost of a handshake. A server can name a prime of 10,000 bits for a Diffie-Hellman key agreement,
-    /// which then takes over a second, and send a hundred certificates whose signatures take milliseconds each. After the
+    /// which then takes over a second, send a hundred certificates whose signatures take milliseconds each, and names in
+    /// them that OpenSSL compares with millions of constraints. After the
     /// handshake it can send messages without end that are no data, such as tickets for sessions. By default, OpenSSL
     /// goes on reading until data comes (SSL_MODE_AUTO_RETRY in SSL_CTX_set_mode(3)).
     private func boundCost() throws(HTTPFailure) {
@@ -36,11 +37,13 @@ extension HTTPTransfer {
         guard let tls = curl.tls else { return }
         try curl.set(easy, pointer: CURLOPT_SSL_CTX_DATA, tls)
         try curl.set(easy) { _, context, tls in
-            shim_tls_bound(context, tls, HTTPTransfer.mostIntermediates)
+            shim_tls_bound(context, tls, HTTPTransfer.mostIntermediates, HTTPTransfer.mostCertificateBytes)
             return CURLE_OK
         }
     }
 
     /// The most certificates between a server's and its authority's. One to three are usual.
     private nonisolated static let mostIntermediates: Int32 = 8
+    /// The most bytes of all of a server's certificates. Four to eight thousand are usual.
+    private nonisolated static let mostCertificateBytes = 32 << 10
 }

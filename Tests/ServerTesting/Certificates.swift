@@ -8,7 +8,7 @@ enum Certificates {
 
     /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with the intermediate certificates.
     /// - Parameter names: how many names the server's certificate has besides, each of which is compared with as many that
-    ///   an intermediate certificate excludes.
+    ///   each intermediate certificate excludes, or the authority's if there is none.
     /// - Returns: the authority's certificate.
     static func make(
         in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0, names: Int = 0
@@ -20,7 +20,12 @@ enum Certificates {
             [
                 "openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Tests", "-keyout", authority + ".key", "-out",
                 authority + ".pem",
-            ] + usualKey)
+            ] + usualKey
+                + (names > 0 && intermediates == 0
+                    ? [
+                        "-addext",
+                        "nameConstraints=" + (0..<names).map { "excluded;DNS:\(prefix)b\($0)" }.joined(separator: ","),
+                    ] : []))
         var (issuer, chain) = (authority, "")
         for number in 0..<intermediates {
             let next = "\(directory)/intermediate\(number)"
