@@ -22,6 +22,8 @@ package final class AccountReplica {
     private(set) var identifiers: Set<String> = []
     /// The keys of a store that never leave this device.
     var localKeys: (String) -> LocalKeys = { _ in .none }
+    /// Called before a store takes in entries of other devices. Throws if there is no room in memory for them.
+    var makeRoom: (Store, [Key: Entry]) throws(RemoteError) -> Void = { _, _ in }
     /// Called when something has changed what a store shows.
     var onNotice: ((StoreNotice) -> Void)?
     /// Called when the account continues under another identifier.
@@ -167,6 +169,7 @@ extension AccountReplica: BackendUser {
             if isArriving { try store.noteWaiting() }
             return false
         }
+        try makeRoom(store, plan.taken)
         try carryOut(plan, in: store, isArriving: isArriving)
         return true
     }

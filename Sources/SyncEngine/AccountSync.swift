@@ -5,6 +5,7 @@
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
+package import PropertyList
 package import Replication
 package import StoreEngine
 
@@ -45,6 +46,12 @@ package final class AccountSync {
     package var localKeys: (String) -> LocalKeys {
         get { replica.localKeys }
         set { replica.localKeys = newValue }
+    }
+
+    /// Called before a store takes in entries of other devices. If it throws, the cycle fails with that error.
+    package var makeRoom: (Store, [Key: Entry]) throws(RemoteError) -> Void {
+        get { replica.makeRoom }
+        set { replica.makeRoom = newValue }
     }
 
     let replica: AccountReplica

@@ -17,7 +17,7 @@ import Synchronization
 final class LocalService {
     let daemon: Daemon
     let client: BusConnection
-    let remote = MemoryStorage()
+    let remote: MemoryStorage
     /// The URLs for which backends were requested.
     let addresses = Addresses()
     private let directory = FileManager.default.temporaryDirectory.appending(path: "local-service-\(UUID())").path
@@ -30,11 +30,13 @@ final class LocalService {
 
     /// - Parameters:
     ///   - credentials: the caller's credentials.
+    ///   - remote: the remote of all accounts.
     ///   - change: changes the service's configuration.
     init(
-        for credentials: Credentials = Credentials(uid: 4711, pid: getpid()),
+        for credentials: Credentials = Credentials(uid: 4711, pid: getpid()), remote: MemoryStorage = MemoryStorage(),
         _ change: (inout Configuration) -> Void = { _ in }
     ) throws {
+        self.remote = remote
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         var logger = Logger(label: "local service") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical

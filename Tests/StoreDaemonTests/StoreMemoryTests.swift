@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BackendTesting
+import Blobs
 import PropertyList
+import Replication
 import SDBus
 import StoreBus
+import SyncEngine
 import Testing
 
 @testable import StoreDaemon
+
+extension LocalService {
+    /// The sync of the caller's account.
+    fileprivate var sync: AccountSync { get throws { try daemon.users.user(4711).account.sync } }
+}
 
 /// The memory of stores in use.
 @BusActor
@@ -13,22 +22,28 @@ import Testing
 struct StoreMemoryTests {
     private let booleans: Value = .array(Array(repeating: .boolean(true), count: 50_000))
 
-    private func withService(_ body: (LocalService) async throws -> Void) async throws {
-        let service = try LocalService()
+    private func withService(
+        _ remote: MemoryStorage = MemoryStorage(), _ body: (LocalService) async throws -> Void
+    ) async throws {
+        let service = try LocalService(remote: remote)
         service.daemon.users.memory = StoreMemory(limit: 8 << 20, reserve: 2 << 20)
         try await body(service)
         try service.close()
+    }
+
+    /// Calls `Subscribe` or `Unsubscribe` of a store.
+    private func call(_ member: String, _ number: Int, _ service: LocalService) async throws {
+        let path = try BusNames.storePath(uid: nil, identifier: "org.example.App\(number)")
+        try await service.client.invoke(nil, path, BusNames.storeInterface, member) {
+            if member == "Subscribe" { try $0.append(0 as UInt64) }
+        }
     }
 
     /// Writes to a store of its own, and returns the error.
     private func write(_ number: Int, subscribing: Bool, _ service: LocalService) async throws -> String? {
         let path = try BusNames.storePath(uid: nil, identifier: "org.example.App\(number)")
         do {
-            if subscribing {
-                try await service.client.invoke(nil, path, BusNames.storeInterface, "Subscribe") {
-                    try $0.append(0 as UInt64)
-                }
-            }
+            if subscribing { try await call("Subscribe", number, service) }
             try await service.client.invoke(nil, path, BusNames.storeInterface, "SetValue") {
                 try $0.append("key")
                 try $0.append(variant: booleans)
@@ -61,6 +76,24 @@ struct StoreMemoryTests {
             #expect(service.daemon.users.memory.total <= 6 << 20)
             for _ in 0..<20 { #expect(try await write(0, subscribing: false, service) == nil) }
         }
+    }
+
+    @Test func `what other devices have written waits until there is room`() async throws {
+        let other = try LocalService()
+        for number in 0..<12 { #expect(try await write(number, subscribing: false, other) == nil) }
+        try await other.signIn("memory:///a")
+        try await other.sync.syncNow()
+        try await withService(other.remote) { service in
+            for number in 0..<12 { try await call("Subscribe", number, service) }
+            try await service.signIn("memory:///a")
+            await #expect(throws: RemoteError.self) { try await service.sync.syncNow() }
+            #expect(try service.sync.lastError?.code == .device)
+            #expect((2 << 20...4 << 20).contains(service.daemon.users.memory.total))
+            for number in 0..<12 { try await call("Unsubscribe", number, service) }
+            try await service.sync.syncNow()
+            for number in 0..<12 { #expect(try await write(number, subscribing: false, service) == nil) }
+        }
+        try other.close()
     }
 
     @Test func `what many users have stays within the limit, and loading doesn't stop others' writes`() {

@@ -160,6 +160,11 @@ final class UserAccount {
         sync.localKeys = { [weak self] identifier in
             BusActor.assumeIsolated { self?.user?.manifests.localKeys(of: identifier) ?? .none }
         }
+        sync.makeRoom = { [weak self] (store, entries) throws(RemoteError) in
+            try BusActor.assumeIsolated(lending: (self, store.identifier, entries)) { lent throws(RemoteError) in
+                try lent.0?.makeRoom(in: lent.1, for: lent.2)
+            }
+        }
         sync.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
         }
@@ -169,6 +174,17 @@ final class UserAccount {
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
+    }
+
+    /// Throws if a store in use has no room in memory for entries of other devices.
+    private func makeRoom(in identifier: String, for entries: [Key: Entry]) throws(RemoteError) {
+        guard let user, let store = user.storeInUse(identifier) else { return }
+        let former = UserStore.memory(of: store.present(Array(entries.keys)))
+        let growth = UserStore.memory(of: entries.values, store.store.limits) - former
+        do { try user.makeRoom(forGrowth: growth) } catch {
+            let reason = (error as? BusError)?.message ?? "\(error)"
+            throw RemoteError(.device, "What other devices have written to \(identifier) waits. \(reason)")
+        }
     }
 
     private func renewNameLater() {

@@ -41,13 +41,22 @@ final class UserStore {
 
     /// Measures how much memory its values take.
     func measure() {
-        var bytes = 0
-        store.forEachValue { bytes += Self.entryMemory + $1.memory }
-        noteGrown(by: bytes - memory)
+        noteGrown(by: store.sum(entry: Self.entryMemory, value: \.memory) - memory)
     }
 
     /// About the memory that values take in a store, in bytes.
     static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + entryMemory + $1.1.memory } }
+
+    /// At most about the memory that entries of other devices take, in bytes. Larger ones are decoded to know it.
+    static func memory(of entries: some Collection<Entry>, _ limits: Limits) -> Int {
+        let bytes = entries.reduce(0) { $0 + ($1.value?.count ?? 0) }
+        // The encoding of an empty dictionary has two bytes.
+        if bytes < 16 << 10 { return entries.count * entryMemory + 32 * bytes }
+        return entries.reduce(0) { sum, entry in
+            let value = entry.value.flatMap { try? Value(encoded: $0, limits: limits) }
+            return sum + entryMemory + (value?.memory ?? entry.value?.count ?? 0)
+        }
+    }
 
     private static let entryMemory = 200
 

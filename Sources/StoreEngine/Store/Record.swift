@@ -56,6 +56,11 @@ struct Record: Sendable {
         var isHidden: Bool {
             if case .hidden = self { true } else { false }
         }
+
+        /// How many bytes it has that are not shown.
+        var hiddenBytes: Int {
+            if case .hidden(let bytes) = self { bytes.count } else { 0 }
+        }
     }
 
     var value: Value? { content.value }

@@ -90,6 +90,18 @@ package final class Store {
         }
     }
 
+    /// Adds up what all entries take, shown or not.
+    /// - Parameters:
+    ///   - entry: what each takes besides its value.
+    ///   - value: returns what a value takes.
+    package func sum(entry: Int, value: (Value) -> Int) -> Int {
+        [shared, overlay, previous].compactMap(\.self).reduce(0) { sum, replica in
+            replica.records.values.reduce(sum) { sum, record in
+                sum + entry + (record.value.map(value) ?? record.content.hiddenBytes)
+            }
+        }
+    }
+
     /// The visible keys and values.
     package var values: [Key: Value] {
         var values: [Key: Value] = [:]
@@ -210,7 +222,9 @@ extension Store {
         if plan.vector.dots.count > max(Self.largestState.origins, vector.dots.count) { return false }
         if plan.taken.isEmpty { return true }
         let kept = shared.records.filter { plan.taken[$0.key] == nil && !$0.value.isDropped }
-        let bytes = kept.values.reduce(0) { $0 + $1.size } + plan.taken.values.reduce(0) { $0 + ($1.value?.count ?? 0) }
+        let bytes =
+            kept.values.reduce(0) { $0 + $1.size + $1.content.hiddenBytes }
+            + plan.taken.values.reduce(0) { $0 + ($1.value?.count ?? 0) }
         let keys = kept.values.count { $0.value != nil } + plan.taken.values.count { $0.value != nil }
         return keys <= Self.largestState.keys && kept.count + plan.taken.count <= Self.largestState.entries
             && bytes <= Self.largestState.bytes
