@@ -40,13 +40,19 @@ extension EtcdBackend {
         return position
     }
 
-    /// Joins stores to the cluster's state of them, and writes the device's row.
-    func publish(_ publication: Publication, _ snapshots: [StoreSnapshot]) async throws(RemoteError) {
+    /// Joins stores to the cluster's state of them.
+    /// - Parameter isLast: whether they are the last of the publication, so that the device's row follows.
+    func publish(
+        _ publication: Publication, _ snapshots: [StoreSnapshot], isLast: Bool
+    ) async throws(RemoteError) {
         try checkOpen()
         let needsRepublication = memory.needsRepublication
-        var publishing = EtcdPublishing(publication, snapshots, number: environment.random(), layout, limits)
-        memory.note(publishing.device, under: publication.origin)
-        publishing.formerOrigins = formerOrigins(of: publication)
+        var publishing = EtcdPublishing(
+            publication, snapshots, isLast: isLast, number: environment.random(), layout, limits)
+        if isLast {
+            memory.note(publishing.device, under: publication.origin)
+            publishing.formerOrigins = formerOrigins(of: publication)
+        }
         if let joined = memory.joined, memory.origin == publication.origin {
             publishing.begin(at: joined, outlines: memory.outlines.byStore)
         } else {
@@ -55,7 +61,7 @@ extension EtcdBackend {
         for attempt in 1...EtcdPublishing.mostAttempts {
             try await plan(&publishing)
             while !publishing.isDone, try await commitNext(&publishing) {}
-            if publishing.isDone { return didPublish(publishing, paying: needsRepublication) }
+            if publishing.isDone { return didPublish(publishing, paying: needsRepublication && isLast) }
             // Another device was faster. The more often that happens, the more devices are writing.
             let spread = UInt64(min(attempt, 6)) * 5
             await client.pause(for: .milliseconds(Int64(environment.random() % spread)))

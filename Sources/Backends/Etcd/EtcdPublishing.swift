@@ -9,12 +9,16 @@ package struct EtcdLimits: Sendable {
     let operations: Int
     /// The number of transactions that the account's row names.
     let tokens: Int
+    /// The most bytes of values that an upload holds before it writes them.
+    let heldBytes: Int
     /// The most stores of an account that are read: twice as many as a user may have.
     static let stores = 1 << 15
     /// The most devices whose names are remembered: more than any user has.
     static let devices = 4096
 
-    package init(operations: Int = 120, tokens: Int = 128) { (self.operations, self.tokens) = (operations, tokens) }
+    package init(operations: Int = 120, tokens: Int = 128, heldBytes: Int = 8 << 20) {
+        (self.operations, self.tokens, self.heldBytes) = (operations, tokens, heldBytes)
+    }
 }
 
 /// Splits a publication into transactions, from a given state of the account on.
@@ -27,6 +31,8 @@ struct EtcdPublishing {
     let publication: Publication
     let number: UInt64
     var formerOrigins: [Origin] = []
+    /// Whether these stores are the publication's last, so that the device's row follows.
+    private let isLast: Bool
     private let snapshots: [String: StoreSnapshot]
     private let layout: EtcdLayout
     private let limits: EtcdLimits
@@ -38,7 +44,7 @@ struct EtcdPublishing {
     private var settled: Set<String> = []
     private var steps: [String: [Step]] = [:]
     private var queue: ArraySlice<Step> = []
-    /// Whether the device's row is written, which happens last.
+    /// Whether everything is written, at last the device's row.
     private(set) var isDone = false
 
     /// One operation for a store.
@@ -55,11 +61,11 @@ struct EtcdPublishing {
     private static let mostBytes = 1_300_000
 
     init(
-        _ publication: Publication, _ snapshots: [StoreSnapshot], number: UInt64, _ layout: EtcdLayout,
+        _ publication: Publication, _ snapshots: [StoreSnapshot], isLast: Bool, number: UInt64, _ layout: EtcdLayout,
         _ limits: EtcdLimits = EtcdLimits()
     ) {
         (self.publication, self.number, self.layout) = (publication, number, layout)
-        self.limits = limits
+        (self.isLast, self.limits) = (isLast, limits)
         self.snapshots = Dictionary(snapshots.map { ($0.identifier, $0) }) { $1 }
         position = EtcdPosition(EtcdAccount([.zero], token: 0), 0)
     }
@@ -118,6 +124,7 @@ struct EtcdPublishing {
     mutating func order() {
         queue = snapshots.keys.sorted().flatMap { steps[$0] ?? [] }[...]
         if !Rule.entriesFirst.isOn { queue.reverse() }
+        isDone = queue.isEmpty && !isLast
     }
 
     /// The operations that write the parts of large values. They come before everything else.
@@ -170,7 +177,8 @@ struct EtcdPublishing {
 
     /// The operations that end a publication: they write this device's row, and delete those under its former origins.
     private var ending: [EtcdOperation] {
-        [.put(layout.device(publication.origin), device.encoded)]
+        if !isLast { return [] }
+        return [.put(layout.device(publication.origin), device.encoded)]
             + formerOrigins.map { .delete(layout.device($0)) }
     }
 

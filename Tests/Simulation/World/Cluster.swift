@@ -80,7 +80,9 @@ final class Cluster {
         }
         return try EtcdBackend.make(
             url: url, gateway: gateway, environment: environment, executor: executor,
-            limits: EtcdLimits(operations: conditions.mostOperations, tokens: conditions.mostTokens))
+            limits: EtcdLimits(
+                operations: conditions.mostOperations, tokens: conditions.mostTokens,
+                heldBytes: conditions.mostOperations < 120 ? conditions.mostOperations * 16 : 8 << 20))
     }
 
     // MARK: Questions
