@@ -220,15 +220,13 @@ extension BackendDevice: BackendUser {
             time: time)
     }
 
-    package func snapshots(of stores: [String]) -> [StoreSnapshot] {
-        stores.map {
-            StoreSnapshot(identifier: $0, state: self.stores[$0] ?? StoreState(), sequence: uploading[$0] ?? 0)
-        }
+    package func snapshot(of store: String) -> StoreSnapshot? {
+        StoreSnapshot(identifier: store, state: stores[store] ?? StoreState(), sequence: uploading[store] ?? 0)
     }
 
     package func synchronize() async {}
 
-    package func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) {
+    package func markPublished(_ uploaded: [String: UInt64], under origin: Origin) {
         published = uploading
         pending = pending.filter { sequences[$0] != uploading[$0] }
         ownPublication = .asPublished

@@ -30,7 +30,10 @@ package final class AccountReplica {
     var onRename: (() -> Void)?
     /// Called when a cycle begins to download or upload values.
     var onTransfer: (() -> Void)?
+    /// Called between a cycle's steps with the microseconds that they have used the processor.
+    var onWork: ((UInt64) async -> Void)?
     private let monotonicTime: () -> UInt64
+    private var work: UInt64 = 0
 
     init(_ database: UserDatabase, own device: RemoteDevice, monotonicTime: @escaping () -> UInt64) {
         (self.database, self.monotonicTime) = (database, monotonicTime)
@@ -130,6 +133,19 @@ extension AccountReplica: BackendUser {
     package var cursor: [UInt8]? { database.account.beginsAnew ? nil : database.account.cursor }
     package var publicationCount: UInt64 { database.origins.publicationCount }
 
+    package func giveWay() async {
+        let done = work
+        work = 0
+        if done > 0 { await onWork?(done) }
+    }
+
+    /// Does a piece of work that may be long, and counts its time.
+    private func counted<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let start = monotonicTime()
+        defer { work += monotonicTime() - start }
+        return try body()
+    }
+
     package func leave(_ shared: Set<Origin>) throws -> Bool { try database.leaveOrigins(among: shared) }
 
     package func isCurrent(_ backend: any RemoteBackend) -> Bool { isWith(backend) && !isPaused }
@@ -148,7 +164,7 @@ extension AccountReplica: BackendUser {
     }
 
     package func replica(of store: String) throws -> (Store, isArriving: Bool)? {
-        let store = try database.store(store, localKeys: localKeys(store))
+        let store = try counted { try database.store(store, localKeys: localKeys(store)) }
         return store.isReplicated ? (store, !store.isDownloaded) : nil
     }
 
@@ -170,7 +186,7 @@ extension AccountReplica: BackendUser {
             return false
         }
         try makeRoom(store, plan.taken)
-        try carryOut(plan, in: store, isArriving: isArriving)
+        try counted { try carryOut(plan, in: store, isArriving: isArriving) }
         return true
     }
 
@@ -253,19 +269,18 @@ extension AccountReplica: BackendUser {
     }
 
     /// A store that has left the sync meanwhile stays in the remote as it was last published.
-    package func snapshots(of stores: [String]) throws -> [StoreSnapshot] {
-        try stores.compactMap { try replica(of: $0)?.0.snapshot() }
+    package func snapshot(of store: String) throws -> StoreSnapshot? {
+        try replica(of: store)?.0.snapshot()
     }
 
     package func synchronize() async throws { try await database.synchronize() }
 
-    package func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) throws {
-        let published = try snapshots.map { snapshot in
-            let sequence =
-                Rule.exactMarks.isOn ? snapshot.sequence : try database.store(snapshot.identifier).snapshot().sequence
-            return (snapshot.identifier, sequence)
+    package func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws {
+        var sequences = sequences
+        if !Rule.exactMarks.isOn {
+            for store in sequences.keys { sequences[store] = try database.store(store).snapshot().sequence }
         }
-        try database.markPublished(Dictionary(uniqueKeysWithValues: published), under: origin)
+        try database.markPublished(sequences, under: origin)
     }
 
     package func garbageCollection() throws -> GarbageCollection {

@@ -54,6 +54,13 @@ package final class AccountSync {
         set { replica.makeRoom = newValue }
     }
 
+    /// Called between a cycle's steps with the microseconds that they have used the processor. The cycle goes on when it
+    /// returns.
+    package var onWork: ((UInt64) async -> Void)? {
+        get { replica.onWork }
+        set { replica.onWork = newValue }
+    }
+
     let replica: AccountReplica
     let monotonicTime: () -> UInt64
     var damage: String?

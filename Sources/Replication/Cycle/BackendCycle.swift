@@ -19,17 +19,21 @@ package protocol BackendUser: SyncDevice {
     func keep(_ result: PullResult, isRead: Bool, tooLarge: Set<String>) throws
     /// Counts a publication that is about to begin, and returns it.
     func publication() throws -> Publication
-    /// Snapshots of those of the stores that are synced.
-    func snapshots(of stores: [String]) throws -> [StoreSnapshot]
+    /// A snapshot of a store; `nil` if it isn't synced.
+    func snapshot(of store: String) throws -> StoreSnapshot?
     /// Syncs the disk.
     func synchronize() async throws
-    /// Marks exactly what was uploaded as published.
-    func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) throws
+    /// Marks exactly what was uploaded as published: of each store, the changes up to a sequence.
+    func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws
     /// Records that garbage is collected now, and returns the request.
     func garbageCollection() throws -> GarbageCollection
+    /// Leaves the processor to others if the cycle has used it for long.
+    func giveWay() async
 }
 
 extension BackendUser {
+    package func giveWay() async {}
+
     /// Runs the cycle that has begun.
     /// - Throws: the reason, if the cycle can't continue.
     package func makeCycle(with backend: any RemoteBackend) async throws {
@@ -47,7 +51,10 @@ private struct BackendCycle<Device: BackendUser> {
     private var result = PullResult(cursor: [], isComplete: false)
     private var push: (any RemotePush)?
     private var origin = Origin(bits: 0)
-    private var snapshots: [StoreSnapshot] = []
+    /// Up to which sequence the disk is known to have each store.
+    private var durable: [String: UInt64] = [:]
+    /// Up to which sequence each store was uploaded.
+    private var uploaded: [String: UInt64] = [:]
 
     init(_ device: Device, _ backend: any RemoteBackend) {
         (self.device, self.backend, epoch) = (device, backend, device.downloadEpoch)
@@ -57,6 +64,7 @@ private struct BackendCycle<Device: BackendUser> {
         var action = device.cycle.action
         while action != .rest {
             let event = try await carryOut(action)
+            await device.giveWay()
             guard device.isCurrent(backend) else { return }
             action = device.cycle.next(after: event, device.facts)
         }
@@ -73,11 +81,9 @@ private struct BackendCycle<Device: BackendUser> {
         case .synchronize:
             try await device.synchronize()
             return upload
-        case .upload(let store):
-            for snapshot in snapshots where snapshot.identifier == store { try await push?.upload(snapshot) }
-            return upload
+        case .upload(let store): return try await upload(store)
         case .endPush: try await push?.finish()
-        case .markPublished: try device.markPublished(snapshots, under: origin)
+        case .markPublished: try device.markPublished(uploaded, under: origin)
         case .collectGarbage:
             // Nothing depends on this, and the next pull reports what prevents it.
             let request = try device.garbageCollection()
@@ -121,8 +127,22 @@ private struct BackendCycle<Device: BackendUser> {
         let push = try await backend.push(publication)
         guard case .done = upload else { return .interrupted }
         self.push = push
-        snapshots = try device.snapshots(of: push.stores)
-        return .began(stores: snapshots.map(\.identifier))
+        durable = Dictionary(publication.stores.map { ($0.identifier, $0.sequence) }) { $1 }
+        return .began(stores: push.stores)
+    }
+
+    /// Uploads a store as it is now. If all were loaded before the first one is uploaded, the memory would have to hold
+    /// them all.
+    private mutating func upload(_ store: String) async throws -> SyncCycle.Event {
+        guard let snapshot = try device.snapshot(of: store) else { return upload }
+        // Others must not see what this device may lose.
+        if snapshot.sequence != durable[store] {
+            try await device.synchronize()
+            guard case .done = upload else { return .interrupted }
+        }
+        try await push?.upload(snapshot)
+        uploaded[store] = snapshot.sequence
+        return upload
     }
 
     /// Whether an upload may continue. If the device has taken another origin, for example because a store was

@@ -35,6 +35,7 @@ final class UserAccount {
     /// The number of calls that are answered later.
     var callsUnderWay = 0
     private var log = AccountLog()
+    private var share = LoopShare()
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
         if known == .late { known = UserLookup.shared.entry(.uid(uid)) }
@@ -165,6 +166,7 @@ final class UserAccount {
                 try lent.0?.makeRoom(in: lent.1, for: lent.2)
             }
         }
+        sync.onWork = { [weak self] in await self?.rest(after: $0) }
         sync.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
         }
@@ -185,6 +187,12 @@ final class UserAccount {
             let reason = (error as? BusError)?.message ?? "\(error)"
             throw RemoteError(.device, "What other devices have written to \(identifier) waits. \(reason)")
         }
+    }
+
+    /// Leaves the loop to others if the account's cycles have used it for long.
+    private func rest(after microseconds: UInt64) async {
+        guard let taken = share.take(EventLoop.now, microseconds) else { return }
+        await EventLoop.pause(.microseconds(Int64(taken * LoopShare.rest)))
     }
 
     private func renewNameLater() {

@@ -76,6 +76,8 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
 
     // MARK: The device
 
+    /// The version vectors of the snapshots of a publication, by store.
+    private var vectors: [String: VersionVector] = [:]
     var downloadEpoch: Int { 0 }
     var cursor: [UInt8]? { device.disk.current.isDownloaded ? device.disk.current.cursor : nil }
     var publicationCount: UInt64 { device.disk.publications }
@@ -110,12 +112,10 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
             }, time: world.now(device) * 1000)
     }
 
-    func snapshots(of stores: [String]) -> [StoreSnapshot] {
-        stores.compactMap { name in
-            replica(of: name).map { replica, _ in
-                StoreSnapshot(identifier: name, state: replica.state, sequence: replica.sequence)
-            }
-        }
+    func snapshot(of store: String) -> StoreSnapshot? {
+        guard let (replica, _) = replica(of: store) else { return nil }
+        vectors[store] = replica.state.vector
+        return StoreSnapshot(identifier: store, state: replica.state, sequence: replica.sequence)
     }
 
     func synchronize() async {
@@ -123,13 +123,15 @@ final class RowProcess: CoreProcess, BackendUser, @unchecked Sendable {
         if client.isAlive { device.synced = device.disk }
     }
 
-    func markPublished(_ snapshots: [StoreSnapshot], under origin: Origin) {
+    func markPublished(_ sequences: [String: UInt64], under origin: Origin) {
         guard origin == self.origin else { return }
         device.disk.current.pushed = max(1, world.now(device))
-        for snapshot in snapshots {
-            guard let store = Names.stores.firstIndex(of: snapshot.identifier) else { continue }
-            checkOnDisk(snapshot.state.vector, store)
-            mark(store, snapshot.sequence)
+        for (identifier, sequence) in sequences {
+            guard let store = Names.stores.firstIndex(of: identifier), let vector = vectors[identifier] else {
+                continue
+            }
+            checkOnDisk(vector, store)
+            mark(store, sequence)
         }
     }
 
