@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    private func piece(_ index: Int) -> Value { .data([UInt8](repeating: UInt8(index), count: 150_000)) }
+    private func piece(_ index: some BinaryInteger) -> Value { .data([UInt8](repeating: UInt8(index), count: 150_000)) }
 
     /// The indexes of the pieces that the key's history contains.
     private var told: [UInt8?] {
@@ -222,6 +222,15 @@ import Testing
         try writePieces(5...9)
         try enter("A")
         #expect(try ["A", "B", "C", "D"].map(pieces) == [1, 7, 1, 1])
+    }
+
+    @Test func `of many accounts, those that were left last are told`() throws {
+        for number: UInt8 in 1...40 {
+            try enter("A\(number)")
+            try device.write(number % 8 == 0 ? [] : [("k", piece(number))], removing: number % 8 == 0 ? ["k"] : [])
+        }
+        try enter("B")
+        #expect(try told == [39, 38, 37, 36, 35, 34])
     }
 
     @Test func `what an account keeps of the past goes while it is not in use, and nothing else`() throws {

@@ -89,15 +89,22 @@ extension UserDatabase {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT value, origin, account.left, max(change.sequence) FROM account
+                SELECT max(change.id) AS id, length(value) AS length, origin, account.left FROM account
                     JOIN replica ON replica.account = account.id JOIN change ON \(ChangeID.isOf("replica.id"))
                 WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
                 GROUP BY replica.id ORDER BY account.left DESC
                 """,
             arguments: [account.id, Int64(bitPattern: horizon), store.id, Data(key.string.utf8)])
+        var bytes = 0
         return try rows.compactMap { row in
-            let encoded = try row.decode(Data?.self, forColumn: "value").map(Array.init)
-            guard let encoded, let (value, _) = try? Value.decode(encoded, limits: limits) else { return nil }
+            guard let length = try row.decode(Int?.self, forColumn: "length") else { return nil }
+            let id: Int64 = try row.decode(forColumn: "id")
+            bytes += length
+            // Any number of accounts may have been left, each with a large value.
+            guard bytes <= Retention.bytesPerStore,
+                let encoded = try Data.fetchOne(db, sql: "SELECT value FROM change WHERE id = ?", arguments: [id]),
+                let (value, _) = try? Value.decode(Array(encoded), limits: limits)
+            else { return nil }
             let origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "origin")))
             let former = FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
             return (former, encoded.count, 0)
