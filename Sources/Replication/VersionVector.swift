@@ -12,6 +12,11 @@ public struct VersionVector: Equatable, Sendable {
         dots = seen.map { Dot(origin: $0, n: $1) }.sorted { $0.origin < $1.origin }
     }
 
+    /// Makes a version vector of the greatest dot of each of some origins, in any order.
+    package init(greatest dots: [Dot]) {
+        self.init(sorted: dots.filter { $0.n > 0 }.sorted { $0.origin < $1.origin })
+    }
+
     private init(sorted dots: [Dot]) {
         self.dots = dots
     }

@@ -110,10 +110,12 @@ final class Replica {
     private func readVector(_ db: Database) throws {
         let rows = try Row.fetchCursor(
             db.cachedStatement(sql: "SELECT origin, n FROM context WHERE replica = ?"), arguments: [id])
+        var dots: [Dot] = []
         while let row = try rows.next() {
             let (origin, n): (Int64, Int64) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
-            vector.insert(Dot(origin: Origin(bits: UInt64(bitPattern: origin)), n: UInt64(bitPattern: n)))
+            dots.append(Dot(origin: Origin(bits: UInt64(bitPattern: origin)), n: UInt64(bitPattern: n)))
         }
+        vector = VersionVector(greatest: dots)
     }
 
     private func readChanges(_ db: Database, limits: Limits) throws {
