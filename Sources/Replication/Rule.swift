@@ -56,6 +56,8 @@ package enum Rule: String, CaseIterable, Sendable {
     case passOn = "pass-on"
     /// A tombstone that the remote does not have is kept.
     case keepPending = "keep-pending"
+    /// What was joined from a head that is gone since is published by those who have it.
+    case lostHeads = "lost-heads"
     /// A version vector keeps the origins of entries that are gone.
     case keepOrigins = "keep-origins"
 

@@ -38,6 +38,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     private let own: OwnHead<Storage>
     private let garbage: BlobGarbage<Storage>
     private var joined = JoinedNews()
+    private var witness = HeadWitness()
     /// Whether the last pull found damaged segments.
     private var foundDamage = false
     private var pulls = 0
@@ -156,11 +157,15 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         } else {
             joined = JoinedNews()
             own.forgetJoined()
+            witness.forget()
         }
         let (account, found) = try await look(as: origin)
         let publication = try await own.publication(
             in: found, as: origin, published: count, last: cursor?.own, isThorough: isThorough)
-        if own.readsAnew { joined.forgetStates() }
+        if own.readsAnew {
+            joined.forgetStates()
+            witness.forget()
+        }
         joined.gaps.beginPull()
         var known = own.readsAnew ? [] : cursor?.heads ?? []
         // This device may no longer hold what it published before it began to download everything again.
@@ -168,9 +173,10 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             known.formUnion(joined.heads.subtracting(joined.gaps.headsToRead))
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
         }
+        let isLost = witness.misses(in: found.heads.map(\.seen))
         let isOutdated =
             publication == .asPublished
-            && own.isOutdated(beside: found.heads, known, foundDamage: foundDamage)
+            && (isLost || own.isOutdated(beside: found.heads, known, foundDamage: foundDamage))
         return BlobPull(
             backend: self, account: account, found: found, known: known, joined: joined,
             ownPublication: isOutdated ? .outdated : publication, formerOwn: cursor?.own)
@@ -211,6 +217,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     ///   - foundDamage: whether there are damaged segments that this device needs.
     func didJoin(_ news: JoinedNews, former: HeadIdentity?, foundDamage: Bool) async -> BlobCursor {
         own.noteJoined()
+        witness.note(heads.found.values.map(\.seen), joined: news.heads)
         (joined, self.foundDamage) = (news, foundDamage)
         let named = Set(heads.found.values.flatMap(\.head.segmentNames)).union(own.segmentNames)
         parts.forget(besides: named)
@@ -323,6 +330,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     ) async throws(RemoteError) {
         try checkOpen()
         let (former, now) = try await own.publish(head, unlikeLength: length, present: present)
+        witness.forget()
         await garbage.noteReplaced(former, by: now)
     }
 

@@ -18,6 +18,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     private var arming = 0
     /// What this process knows of its own heads.
     private var own = OwnHeads()
+    private var witness = HeadWitness()
     private var published: CoreHead?
     private var garbage = GarbageMemory()
     /// The digests of the joined states, among those that the last pull found.
@@ -304,7 +305,11 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         {
             publication = .missing
         }
-        if own.readsAnew { (joinedHeads, joinedStates, gaps) = ([], [:], HeadGaps()) }
+        if own.readsAnew {
+            (joinedHeads, joinedStates, gaps) = ([], [:], HeadGaps())
+            witness.forget()
+        }
+        if witness.misses(in: pull.seen), case .asPublished = publication { publication = .outdated }
         gaps.beginPull()
         pull.news = HeadNews(pull.seen, known: known, joined: joinedStates, passedOver: gaps.statesToSkip)
         advance(
@@ -353,6 +358,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
         gaps.note(result)
         unread = result.unread
         own.noteJoined()
+        witness.note(pull.seen, joined: result.heads)
         pull.joined = result.heads.subtracting(gaps.heads)
         garbage.note(pull.seen, time: time)
         sweep { [self] in advance(after: .ended(isComplete: result.isComplete)) }
@@ -438,6 +444,7 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
             garbage.noteReplaced(published?.segments ?? [], by: head.segments, time: time)
             published = head
             own.notePublished(head.identity)
+            witness.forget()
             next()
         }
     }

@@ -361,6 +361,15 @@ final class Place<Blob> {
         reviseAll()
     }
 
+    /// Returns what restores the remote to its present content, as from a backup.
+    func restoration() -> () -> Void {
+        let saved = views.map(\.entries)
+        return { [self] in
+            for (view, entries) in zip(views.indices, saved) { views[view].entries = entries }
+            reviseAll()
+        }
+    }
+
     private func reviseAll() { for view in views.indices { views[view].revision += 1 } }
 
     func loseObject(_ prefix: String) {

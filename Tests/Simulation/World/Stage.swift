@@ -14,7 +14,8 @@ final class Stage {
     private var names: [String] = []
     private var seen: [String] = []
     private var origins: [Origin] = []
-    private var snapshots: [String: EtcdModel] = [:]
+    /// What restores the remote to its saved states, by their names.
+    private var saved: [String: () -> Void] = [:]
 
     init() { conditions.places = 2 }
 
@@ -89,20 +90,25 @@ final class Stage {
 
     /// `remote is saved as NAME`, `remote is restored to NAME [after a poll of DEVICE]`
     private func turn(_ words: [String]) throws(Nonsense) {
-        guard let cluster = world.places[0].cluster else { throw Nonsense(clause: "the remote is no cluster") }
+        let place = world.places[0]
         if words.count == 3, words[..<2] == ["saved", "as"] {
-            snapshots[words[2]] = cluster.model
+            if let cluster = place.cluster {
+                saved[words[2]] = { [cluster, model = cluster.model] in cluster.restore(model) }
+            } else {
+                saved[words[2]] = place.restoration()
+            }
             return
         }
         guard words[..<2] == ["restored", "to"] else { throw .command }
-        guard let snapshot = snapshots[words[2]] else { throw Nonsense(clause: "nothing was saved as \(words[2])") }
-        if words.count == 3 { return cluster.restore(snapshot) }
+        guard let restore = saved[words[2]] else { throw Nonsense(clause: "nothing was saved as \(words[2])") }
+        if words.count == 3 { return restore() }
         guard words.count == 8, words[3..<7] == ["after", "a", "poll", "of"] else { throw .command }
+        guard let cluster = place.cluster else { throw Nonsense(clause: "the remote is no cluster") }
         let device = try number(words[7])
         cluster.onAnswer = { [unowned cluster] asker in
             guard asker == device else { return }
             cluster.onAnswer = { _ in }
-            cluster.restore(snapshot)
+            restore()
         }
     }
 
