@@ -135,9 +135,15 @@ package struct Manifest: Equatable, Sendable {
         return text.string
     }
 
+    /// The most strings in an array. They are compared with keys and paths in calls.
+    private static let mostStrings = 256
+
     private static func strings(_ dictionary: [Text: Value], _ key: String) throws(Refusal) -> [String] {
         let refusal = Refusal(key: key, reason: "it has to be an array of strings")
         guard case .array(let values) = dictionary[Text(key)] ?? .array([]) else { throw refusal }
+        guard values.count <= mostStrings else {
+            throw Refusal(key: key, reason: "it has \(values.count) strings; the most are \(mostStrings)")
+        }
         return try values.map { value throws(Refusal) in
             guard case .string(let text) = value else { throw refusal }
             guard text.fitsMessages else {

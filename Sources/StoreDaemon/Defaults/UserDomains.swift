@@ -101,8 +101,9 @@ final class UserDomains {
     /// Returns the program by the manifest that names it, or else by its file name.
     func program(_ path: String, for caller: CallerIdentity) throws(BusError) -> Program {
         let isApp = caller.engine == .flatpak
-        let found = user.manifests.all.filter {
-            isApp ? $0.applicationIdentifier == caller.applicationIdentifier : $0.executables.contains(path)
+        let found = user.manifests.all.filter { manifest in
+            if isApp { return manifest.applicationIdentifier == caller.applicationIdentifier }
+            return manifest.executables.contains { $0.utf8.elementsEqual(path.utf8) }
         }
         if let manifest = found.first, Set(found.map(\.applicationIdentifier)).count == 1 {
             let store = Set(found.map(\.identifier)).count == 1 ? manifest.identifier : nil
