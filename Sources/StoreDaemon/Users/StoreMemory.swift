@@ -26,7 +26,7 @@ final class StoreMemory {
     /// Whether a user may load a store that takes this much.
     /// - Parameter own: what the user's stores take already.
     func allowsLoading(_ bytes: Int, besides own: Int) -> Bool {
-        SharedLimit(limit, reserve: reserve).allows(own + bytes, beside: total - own)
+        bytes <= 0 || SharedLimit(limit, reserve: reserve).allows(own + bytes, beside: total - own)
     }
 
     /// Whether a user's stores may grow by this much. What others load doesn't change that.

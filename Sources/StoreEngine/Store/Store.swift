@@ -90,14 +90,12 @@ package final class Store {
         }
     }
 
-    /// Adds up what all entries take, shown or not.
-    /// - Parameters:
-    ///   - entry: what each takes besides its value.
-    ///   - value: returns what a value takes.
-    package func sum(entry: Int, value: (Value) -> Int) -> Int {
+    /// Adds up what all entries take in memory, shown or not.
+    /// - Parameter cost: returns what an entry takes. Removed ones have no value.
+    package func memory(_ cost: (Key, Value?) -> Int) -> Int {
         [shared, overlay, previous].compactMap(\.self).reduce(0) { sum, replica in
-            replica.records.values.reduce(sum) { sum, record in
-                sum + entry + (record.value.map(value) ?? record.content.hiddenBytes)
+            replica.records.reduce(sum + replica.vector.dots.count * MemoryLayout<Dot>.stride) { sum, record in
+                sum + cost(record.key, record.value.value) + record.value.content.hiddenBytes
             }
         }
     }
