@@ -12,8 +12,10 @@ package struct ManagedDomain: Equatable, Sendable {
     package var recommended: [Text: Value] = [:]
     /// Keys that are kept in the app's synced store; `nil` if the manifest decides.
     package var ubiquitous: KeyPatterns?
-    /// The path of the file that each forced or recommended value, and each locked pattern, comes from.
+    /// The path of the file that each forced value and locked pattern comes from, or else the recommended value.
     package var sources: [Text: String] = [:]
+    /// The paths of the files that recommended values come from, where they aren't those of ``sources``.
+    package var recommendedSources: [Text: String] = [:]
 
     /// Makes settings in which nothing is managed.
     package init() {}
@@ -80,25 +82,33 @@ package struct ManagedSettings: Equatable, Sendable {
     /// Returns the managed settings of a domain, for a user.
     package func domain(_ domain: Text, for user: ManagedUser) -> ManagedDomain {
         var managed = ManagedDomain()
-        for (path, file) in files where file.isFor(user) {
+        for (_, file) in files where file.isFor(user) {
             managed.recommended.merge(file.recommended[domain] ?? [:]) { $1 }
             managed.forced.merge(file.forced[domain] ?? [:]) { $1 }
             managed.locked.add(file.locked[domain] ?? [])
             if let keys = file.ubiquitous[domain] { managed.ubiquitous = KeyPatterns(keys) }
-            managed.note((file.recommended[domain] ?? [:]).keys, from: path)
-            managed.note(file.locked[domain] ?? [], from: path)
         }
-        // A forced value decides, whichever file recommends another, so its file is the source.
-        for (path, file) in files where file.isFor(user) {
-            managed.note((file.forced[domain] ?? [:]).keys, from: path)
-        }
+        managed.note(from: files.filter { $1.isFor(user) }, domain)
         return managed
     }
 }
 
 extension ManagedDomain {
-    fileprivate mutating func note(_ keys: some Sequence<Text>, from path: String) {
-        for key in keys { sources[key] = path }
+    /// Notes the files that values come from. Of several, the last one counts.
+    fileprivate mutating func note(from files: [(path: String, file: ManagedFile)], _ domain: Text) {
+        for (path, file) in files {
+            for key in (file.recommended[domain] ?? [:]).keys { recommendedSources[key] = path }
+        }
+        sources = recommendedSources
+        for (path, file) in files { for key in file.locked[domain] ?? [] { sources[key] = path } }
+        for (path, file) in files { for key in (file.forced[domain] ?? [:]).keys { sources[key] = path } }
+        recommendedSources = recommendedSources.filter { sources[$0] != $1 }
+    }
+
+    /// Returns the path of the file that a value comes from.
+    /// - Parameter isRecommended: whether it is the recommended value; otherwise it is the forced one.
+    package func source(of key: Text, isRecommended: Bool) -> String? {
+        (isRecommended ? recommendedSources[key] : nil) ?? sources[key]
     }
 }
 

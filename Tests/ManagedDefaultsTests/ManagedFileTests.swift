@@ -139,6 +139,8 @@ struct ManagedSettingsTests {
         ])
         let managed = settings.domain(domain, for: ManagedUser(name: nil))
         #expect(managed.sources == ["a": "10.plist"] && managed.recommended == ["a": .integer(2)])
+        #expect(managed.source(of: "a", isRecommended: true) == "20.plist")
+        #expect(managed.source(of: "a", isRecommended: false) == "10.plist")
     }
 
     @Test func `a file with users and groups is for these only, and either fits`() throws {

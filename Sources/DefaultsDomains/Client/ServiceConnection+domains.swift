@@ -205,9 +205,12 @@ extension ManagedDomain {
         locked = KeyPatterns(Self.texts(answer["locked"]))
         // If absent, the manifest's keys roam; if empty, none do.
         ubiquitous = answer["ubiquitous"].map { KeyPatterns(Self.texts($0)) }
-        sources = Self.dictionary(answer["sources"]).compactMapValues { value in
-            if case .string(let path) = value { path.string } else { nil }
-        }
+        sources = Self.paths(answer["sources"])
+        recommendedSources = Self.paths(answer["recommended-sources"])
+    }
+
+    private static func paths(_ value: Value?) -> [Text: String] {
+        dictionary(value).compactMapValues { if case .string(let path) = $0 { path.string } else { nil } }
     }
 
     private static func dictionary(_ value: Value?) -> [Text: Value] {

@@ -24,7 +24,7 @@ extension UserDefaults {
         box.read { $0.all(Text(key)) }.map { found in
             Explanation(
                 layer: found.layer.words, value: found.value.defaultsString ?? "\(found.value.object)",
-                file: found.layer.managedDomain.flatMap { box.process.managed($0).sources[Text(key)] })
+                file: found.layer.source(of: Text(key)) { box.process.managed($0) })
         }
     }
 

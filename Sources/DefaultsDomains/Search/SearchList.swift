@@ -44,10 +44,12 @@ package struct SearchList: Sendable {
             }
         }
 
-        /// The domain whose files decide the layer; `nil` if no administrator does.
-        package var managedDomain: Text? {
+        /// The file that a key's value in this layer comes from; `nil` if no administrator decides the layer.
+        /// - Parameter managed: returns a domain's managed settings.
+        package func source(of key: Text, in managed: (Text) -> ManagedDomain?) -> String? {
             switch self {
-            case .forced(let domain), .recommended(let domain): domain
+            case .forced(let domain): managed(domain)?.source(of: key, isRecommended: false)
+            case .recommended(let domain): managed(domain)?.source(of: key, isRecommended: true)
             case .argument, .ubiquitous, .host, .domain, .registration: nil
             }
         }

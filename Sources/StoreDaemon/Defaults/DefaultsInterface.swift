@@ -217,14 +217,16 @@ extension Message {
         }
         try append(patterns: "locked", managed.locked)
         if let ubiquitous = managed.ubiquitous { try append(patterns: "ubiquitous", ubiquitous) }
-        try container("e", "sv") {
-            try append("sources")
-            try container("v", "a{ss}") {
-                try container("a", "{ss}") {
-                    for (key, path) in managed.sources {
-                        try container("e", "ss") {
-                            try append(key.string)
-                            try append(text: path)
+        for (name, sources) in [("sources", managed.sources), ("recommended-sources", managed.recommendedSources)] {
+            try container("e", "sv") {
+                try append(name)
+                try container("v", "a{ss}") {
+                    try container("a", "{ss}") {
+                        for (key, path) in sources {
+                            try container("e", "ss") {
+                                try append(key.string)
+                                try append(text: path)
+                            }
                         }
                     }
                 }

@@ -157,13 +157,13 @@ struct DefaultsCall {
         if found.isEmpty { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
-    /// Returns what programs search for a domain's keys, and the files of its managed values. Arguments and registered
+    /// Returns what programs search for a domain's keys, and its managed settings. Arguments and registered
     /// values are known only to programs.
-    private func search() async throws -> (list: SearchList, sources: [Text: [Text: String]]) {
-        var (list, sources) = (SearchList(own: try domain), [Text: [Text: String]]())
+    private func search() async throws -> (list: SearchList, managed: [Text: ManagedDomain]) {
+        var (list, all) = (SearchList(own: try domain), [Text: ManagedDomain]())
         for name in list.domains {
             let managed = try await connection.managed(place(name, isHost: false))
-            sources[name] = managed.sources
+            all[name] = managed
             _ = list.replace(.forced(name), by: managed.forced)
             _ = list.replace(.recommended(name), by: managed.recommended)
             _ = list.lock(name, managed.locked)
@@ -175,7 +175,7 @@ struct DefaultsCall {
                 _ = list.replace(layer, by: try await connection.snapshot(place).values)
             }
         }
-        return (list, sources)
+        return (list, all)
     }
 
     /// Returns a store's values; `nil` if there is no such store.
@@ -188,9 +188,9 @@ struct DefaultsCall {
     /// Prints the key's value in each layer of the service.
     private func explain() async throws {
         let (domain, key) = (try domain, try key())
-        let (list, sources) = try await search()
+        let (list, managed) = try await search()
         let lines = list.all(key).map { found in
-            let file = found.layer.managedDomain.flatMap { sources[$0]?[key] }
+            let file = found.layer.source(of: key) { managed[$0] }
             return (layer: found.layer.words, value: found.value, file: file)
         }
         if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
