@@ -46,8 +46,8 @@ enum DataBackup {
             var lines: [String] = []
             for data in all {
                 do { try copy(data, to: "\(path)/\(data.name)") } catch {
-                    if case EngineError.diskFull = error { throw error }
-                    if isFull(path) { throw error }
+                    if case EngineError.diskFull = error { throw noRoom(in: stateDirectory) }
+                    if isFull(path) { throw noRoom(in: stateDirectory) }
                     try? FileManager.default.removeItem(atPath: "\(path)/\(data.name)")
                     lines.append("\(data.name): \(error)\n")
                     // Then something else is wrong than one user's data.
@@ -64,6 +64,12 @@ enum DataBackup {
         }
     }
 
+    private static func noRoom(in stateDirectory: String) -> BusError {
+        .inputOutput(
+            "There is no space left in \(stateDirectory) for a copy of the data, which is made there first. Free some, "
+                + "or stop the service and copy the files.")
+    }
+
     /// Whether the file system has less room left than a copy of a small database takes.
     private static func isFull(_ path: String) -> Bool { Files.freeBytes(at: path) ?? 0 < 1 << 20 }
 
@@ -76,7 +82,11 @@ enum DataBackup {
     private static func copy(_ data: UserData, to path: String) throws {
         let directory = data.path
         try make(path)
-        for name in DirectoryListing.names(in: directory) where !DatabaseFile.includes(name) {
+        let names: [String]
+        do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
+            throw BusError.failed("The directory \(directory) can't be read: \(error).")
+        }
+        for name in names where !DatabaseFile.includes(name) {
             do {
                 try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
             } catch {
