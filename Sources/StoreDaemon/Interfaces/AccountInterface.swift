@@ -16,6 +16,7 @@ extension UserAccount {
         "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s", "reject-others": "b",
         "keep-last-key": "b",
     ]
+    private static let checkOptions = signInOptions.merging(["sign-in": "b"]) { $1 }
 
     // MARK: Signing in and out
 
@@ -24,9 +25,7 @@ extension UserAccount {
         let options = try call.message.readOptions(Self.signInOptions)
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
-            let encryption = try EncryptionOptions(
-                encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
-                rejectsOthers: options.boolean("reject-others", default: false))
+            let encryption = try Self.encryption(options)
             await self.attempts.stepEnd()
             if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown(leavingFor: url) }
             return try await self.signIn(
@@ -36,6 +35,12 @@ extension UserAccount {
         } reply: {
             try $0.append($1)
         }
+    }
+
+    private static func encryption(_ options: [String: Option]) throws(BusError) -> EncryptionOptions {
+        try EncryptionOptions(
+            encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
+            rejectsOthers: options.boolean("reject-others", default: false))
     }
 
     private static func deviceName(_ options: [String: Option]) throws(BusError) -> String? {
@@ -75,16 +80,21 @@ extension UserAccount {
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
         let url = try call.message.readString(atMost: TextBound.address)
-        let options = try call.message.readOptions(Self.signInOptions)
+        let options = try call.message.readOptions(Self.checkOptions)
         call.answer(on: daemon, holding: self) {
+            let isRenewal = options.boolean("renew", default: false)
+            let encryption = try Self.encryption(options)
+            var trial: SignInTrial?
+            if options.boolean("sign-in", default: false) {
+                _ = try Self.deviceName(options)
+                trial = SignInTrial(
+                    createsAccount: options.boolean("create", default: !isRenewal),
+                    bringsValues: options.boolean("bring-values", default: false), encryption: encryption)
+            }
             await self.attempts.stepEnd()
             return try await self.check(
-                url, BackendCredentials(options), isRenewal: options.boolean("renew", default: false),
-                phrase: try options.string("recovery-phrase").map { text throws(BusError) in
-                    try EncryptionOptions.read(text)
-                },
-                creatingUnencrypted: options.boolean("create", default: false)
-                    && !options.boolean("encrypt", default: false))
+                url, BackendCredentials(options), isRenewal: isRenewal, phrase: encryption.phrase,
+                creatingUnencrypted: options.boolean("create", default: false) && !encryption.encrypts, trying: trial)
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {

@@ -36,7 +36,8 @@ struct AccountKeys {
     }
 
     /// Returns what is known of the encryption of an account that the user signs in to.
-    func protection(at url: String, _ options: EncryptionOptions) throws -> Protection {
+    /// - Parameter isTrial: whether nothing is to be written. A key for a new account is then drawn and forgotten.
+    func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read.
         if let file = try? AccountFile.read(in: directory), file.isPlace(url),
@@ -44,7 +45,8 @@ struct AccountKeys {
         {
             return protection(of: file).0
         }
-        return options.encrypts ? .key(try first()) : .none
+        if !options.encrypts { return .none }
+        return .key(isTrial ? HeldKey(time: environment.time(), random: environment.random) : try first())
     }
 
     /// Returns the key of a new account, which is written to the disk before the account is created. It reuses the key

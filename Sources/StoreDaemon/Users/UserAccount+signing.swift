@@ -273,9 +273,10 @@ extension UserAccount {
     ///   - phrase: the recovery phrase to test on the encrypted account; if `nil`, the key of the account that is
     ///     signed in is tested, if this is its remote.
     ///   - createsUnencrypted: whether the user wants an unencrypted account if there is none.
+    ///   - trial: the sign-in to try; `nil` to try none.
     func check(
         _ url: String, _ credentials: BackendCredentials, isRenewal: Bool = false, phrase: RecoveryPhrase? = nil,
-        creatingUnencrypted createsUnencrypted: Bool = false
+        creatingUnencrypted createsUnencrypted: Bool = false, trying trial: SignInTrial? = nil
     ) async throws -> [BackendCheck] {
         try credentials.check()
         try daemon.configuration.check(scheme: url)
@@ -294,6 +295,7 @@ extension UserAccount {
         {
             steps = [BackendCheck(step: "time", isPassed: false, detail: error.message)]
         }
+        if let trial, steps.allSatisfy(\.isPassed) { steps.append(try await trial.step(url, tried, for: self)) }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(

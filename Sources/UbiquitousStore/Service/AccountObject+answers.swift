@@ -29,6 +29,9 @@ package struct SignInOptions: Sendable {
     /// Whether this device ignores other keys in the remote; with ``recoveryPhrase``.
     package var rejectsOthers: Bool?
 
+    /// Whether a check also says whether signing in would be refused.
+    package var triesSignIn: Bool?
+
     /// Makes empty options.
     package init() {}
 
@@ -49,6 +52,7 @@ package struct SignInOptions: Sendable {
             if let renews { try message.append(entry: "renew", .boolean(renews)) }
             if let encrypts { try message.append(entry: "encrypt", .boolean(encrypts)) }
             if let rejectsOthers { try message.append(entry: "reject-others", .boolean(rejectsOthers)) }
+            if let triesSignIn { try message.append(entry: "sign-in", .boolean(triesSignIn)) }
             if let bringsValues { try message.append(entry: "bring-values", .boolean(bringsValues)) }
         }
     }

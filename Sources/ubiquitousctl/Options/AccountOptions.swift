@@ -64,7 +64,9 @@ extension AccountOptions {
     ) async throws {
         var isSame = false
         if change.check || isSameIfCredentialsAre {
-            let steps = try await Self.steps(account, url, request)
+            var trial = request
+            if change.check { trial.triesSignIn = true }
+            let steps = try await Self.steps(account, url, trial)
             let wrong = steps.first { !$0.isPassed }
             // Without the account's key, credentials may be right all the same.
             if let wrong, change.check || wrong.step != "key" { throw Self.failure(wrong) }

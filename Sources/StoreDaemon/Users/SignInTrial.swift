@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+internal import SDBus
+internal import Sealing
+internal import SyncEngine
+
+/// A sign-in that is tried and not done.
+struct SignInTrial {
+    let createsAccount: Bool
+    let bringsValues: Bool
+    let encryption: EncryptionOptions
+
+    /// Opens the account that is there, as signing in would. Returns the step of a check that says whether signing in
+    /// would be refused.
+    @BusActor
+    func step(_ url: String, _ credentials: BackendCredentials, for account: UserAccount) async throws -> BackendCheck {
+        do {
+            var protection = try account.keys.protection(at: url, encryption, isTrial: true)
+            var remote: RemoteAccount
+            do { remote = try await open(url, credentials, protection, for: account) } catch let error as RemoteError
+                where error.code == .keyNeeded && encryption.phrase == nil
+            {
+                guard let key = account.keys.present(elsewhereThan: url) else { throw error }
+                protection = .key(key)
+                remote = try await open(url, credentials, protection, for: account)
+            }
+            guard remote.isNew || !bringsValues else {
+                return refused(
+                    "Devices have uploaded to the account that is there; values go only into a new one.")
+            }
+        } catch let error as RemoteError {
+            let isNoObstacle =
+                error.code == .noAccount && createsAccount || error.code == .otherKeys && encryption.rejectsOthers
+            if !isNoObstacle { return refused(error.message) }
+        }
+        return BackendCheck(step: "sign-in", isPassed: true)
+    }
+
+    private func refused(_ sentence: String) -> BackendCheck {
+        BackendCheck(step: "sign-in", isPassed: false, detail: sentence)
+    }
+
+    @BusActor
+    private func open(
+        _ url: String, _ credentials: BackendCredentials, _ protection: Protection, for account: UserAccount
+    ) async throws -> RemoteAccount {
+        let backend = try account.remotes.makeBackend(url, credentials, protection)
+        defer { UserAccount.close(backend) }
+        return try await account.attempts.make { try await backend.open(creatingAccount: false) }
+    }
+}
