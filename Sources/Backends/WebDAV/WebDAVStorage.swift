@@ -214,8 +214,7 @@ package final class WebDAVStorage: BlobStorage {
     var missingFolder: RemoteError {
         RemoteError(
             .unavailable,
-            "There is no folder \(url.address.path) on \(url.address.host). If somebody has deleted it, \"ubiquitousctl "
-                + "account resolve local\" makes it again from this device.", isFolderMissing: true)
+            "There is no folder \(url.address.path) on \(url.address.host).", isFolderMissing: true)
     }
 
     func wrongPath(below above: String) -> RemoteError {

@@ -29,7 +29,8 @@ struct PauseCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Pausing") { _, account in
-            account.isPausedByUser ? nil : "pause sync"
+            guard account.isSignedIn else { throw AccountOptions.notSignedIn }
+            return account.isPausedByUser ? nil : "pause sync"
         } _: {
             try await $0.setPaused(true)
         }
@@ -83,6 +84,9 @@ struct ResolveCommand: ServiceCommand {
                 isResolved = try await resolvesUnnoticedDamage(of: object)
             } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
                 // The folder of the account may be gone from a server that is there.
+                if side == .local, options.change.check, error.message.hasPrefix("There is no folder ") {
+                    return "make the account's folder again"
+                }
                 isResolved = try await resolvesUnnoticedDamage(of: object)
                 if !isResolved { throw error }
             }
