@@ -36,6 +36,17 @@ package enum InstalledManifests {
         only(directories) { $0.applicationIdentifier == identifier }
     }
 
+    /// Returns the files in force, other than those of one name, with which a manifest can't share its identifier. The
+    /// service refuses all of them then.
+    /// - Parameter name: the name of the manifest's file, which replaces another of the same name.
+    package static func rivals(of manifest: Manifest, named name: String, in directories: [String]) -> [String] {
+        guard manifest.identifier != nil else { return [] }
+        let others = files(in: directories).filter { !$0.hasSuffix("/" + name) }.compactMap { path in
+            read(path).flatMap { $0.identifier == manifest.identifier ? (path: path, manifest: $0) : nil }
+        }
+        return Manifest.mayShare(others.map(\.manifest) + [manifest]) ? [] : others.map(\.path)
+    }
+
     private static func only(_ directories: [String], _ isWanted: (Manifest) -> Bool) -> Manifest? {
         let found = files(in: directories).compactMap(read).filter(isWanted)
         return Set(found.map(\.identifier)).count == 1 ? found.first : nil

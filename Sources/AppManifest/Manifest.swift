@@ -154,6 +154,15 @@ package struct Manifest: Equatable, Sendable {
     }
 }
 
+extension Manifest {
+    /// Whether manifests may declare one identifier: they are of one app or of one team.
+    package static func mayShare(_ group: [Manifest]) -> Bool {
+        let teams = Set(group.map(\.teamIdentifier))
+        let applications = Set(group.map(\.applicationIdentifier))
+        return applications.count == 1 || (teams.count == 1 && !teams.contains(nil))
+    }
+}
+
 extension Manifest.Refusal: CustomStringConvertible {
     package var description: String { key.map { "\($0): \(reason)" } ?? reason }
 }

@@ -35,6 +35,39 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a check of signing in is refused where signing in is`() async throws {
+        try await Self.withFolder { terminal, url in
+            let sealed = "folder://" + (try terminal.device.directory.makeDirectory("sealed", mode: 0o700))
+            /// Checks that both are refused with the same words.
+            func bothRefused(_ arguments: [String], _ words: String) async throws {
+                for more in [["--check"], []] {
+                    let result = try await terminal.ctl2(["account", "sign-in"] + arguments + more)
+                    #expect(result.code == 3 && result.error.contains(words), "\(arguments + more) \(result)")
+                }
+            }
+            try await bothRefused([url, "--no-create"], "no account")
+            try await bothRefused([url, "--device-name", ""], "A device's name has")
+            try await terminal.store().set("theme", .string("dark"))
+            for address in [[sealed, "--encrypt"], [url]] {
+                expect(try await terminal.ctl2(["account", "sign-in"] + address), 0)
+                expect(try await terminal.ctl("synchronize", "--wait"), 0)
+                expect(try await terminal.ctl("account", "sign-out", "--forget-key"), 0)
+            }
+            try await bothRefused([url, "--encrypt"], "is not encrypted")
+            try await bothRefused([url, "--bring-values"], "values go only into a new one")
+            try await bothRefused([sealed], "The account is encrypted")
+            let fresh = "folder://" + (try terminal.device.directory.makeDirectory("fresh", mode: 0o700))
+            let state = "\(terminal.device.stateDirectory)/u\(geteuid())"
+            let files = try FileManager.default.contentsOfDirectory(atPath: state)
+            for more in [["--encrypt"], []] {
+                let line = ["account", "sign-in", fresh, "--check"] + more
+                #expect(try await terminal.ctl2(line).output == "would sign in to \(fresh)")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: String(fresh.dropFirst(9))) == [])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: state).sorted() == files.sorted())
+        }
+    }
+
     @Test func `the values of the account from before go along into a new one if the user wants it`() async throws {
         try await Self.withFolder { terminal, url in
             let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
@@ -369,6 +402,19 @@ import UbiquitousStoreTesting
             _ = try await run(["ln", "-s", terminal.file("good.plist"), installed])
             let refused = try await terminal.ctl("manifest", "check", installed, variables: ["XDG_DATA_HOME=\(home)"])
             expect(refused, 2, "it is a symbolic link")
+            _ = try await run(["rm", installed])
+            try terminal.write(
+                "home/ubiquitous-store/manifests.d/other.plist", ManifestText(notes, application: "x").xml)
+            let rival = try await terminal.ctl(
+                "manifest", "check", terminal.file("good.plist"), variables: ["XDG_DATA_HOME=\(home)"])
+            expect(rival, 2, "other.plist declares the same identifier")
+            try terminal.write(
+                "roams.plist",
+                """
+                <plist version="1.0"><dict><key>application-identifier</key><string>org.example.Other</string>
+                <key>org.example.UbiquitousStore.ubiquitous-defaults</key><array><string>a</string></array></dict></plist>
+                """)
+            expect(try await terminal.ctl("manifest", "check", terminal.file("roams.plist")), 2, "declares none")
             try terminal.write("bad.plist", ManifestText("no spaces", application: notes).xml)
             let bad = try await terminal.ctl("manifest", "check", terminal.file("bad.plist"))
             expect(bad, 2, "com.apple.developer.ubiquity-kvstore-identifier: \"no spaces\" has to be")

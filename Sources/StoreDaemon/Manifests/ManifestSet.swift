@@ -22,7 +22,7 @@ struct ManifestSet {
                 set.withoutStore = group
                 continue
             }
-            if mayShare(group) {
+            if Manifest.mayShare(group) {
                 set.byIdentifier[identifier] = group
             } else {
                 let sources = claims.map(\.source).sorted().joined(separator: ", ")
@@ -50,11 +50,5 @@ struct ManifestSet {
     /// The keys of a store that never leave the device.
     func localKeys(of identifier: String) -> LocalKeys {
         LocalKeys(byIdentifier[identifier]?.flatMap(\.localKeys) ?? [])
-    }
-
-    private static func mayShare(_ group: [Manifest]) -> Bool {
-        let teams = Set(group.map(\.teamIdentifier))
-        let applications = Set(group.map(\.applicationIdentifier))
-        return applications.count == 1 || (teams.count == 1 && !teams.contains(nil))
     }
 }

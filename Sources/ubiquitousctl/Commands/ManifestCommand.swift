@@ -36,6 +36,7 @@ struct ManifestCheckCommand: ParsableCommand {
         let (manifest, keys) = try read(try WholeFile.read(file))
         try checkSpelling(keys)
         try checkPatterns(manifest)
+        try checkStore(of: manifest)
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
         for (name, text) in manifest.lines { Output.print(style.dim(name) + Output.printable(text)) }
@@ -74,6 +75,22 @@ struct ManifestCheckCommand: ParsableCommand {
             throw Failure(
                 .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
                 advice: "Write a key, or the beginning of keys and an asterisk.")
+        }
+    }
+
+    /// Refuses keys that roam in no store, and an identifier that the service gives to nobody once it is installed.
+    private func checkStore(of manifest: Manifest) throws {
+        if manifest.identifier == nil, !manifest.ubiquitousDefaults.isEmpty {
+            throw Failure(
+                .usage, "\"\(file)\": keys roam in the app's store, and the manifest declares none.",
+                advice: "Declare a store identifier, or leave out the keys.")
+        }
+        let name = String(file[(file.lastIndex(of: "/").map(file.index(after:)) ?? file.startIndex)...])
+        let directories = InstalledManifests.directories(in: Variable.value(of:))
+        if let rival = InstalledManifests.rivals(of: manifest, named: name, in: directories).first {
+            throw Failure(
+                .usage, "\"\(file)\": \(rival) declares the same identifier for an app of another team.",
+                advice: "With both installed, the service gives the store to neither. Choose another identifier.")
         }
     }
 

@@ -52,8 +52,12 @@ extension Catalogue {
         "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "„{1}“ ist keine Adresse; geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
         "\"{1}\" is refused: {2}.": "„{1}“ wird abgelehnt: {2}.",
+        "\"{1}\": keys roam in the app's store, and the manifest declares none.":
+            "„{1}“: Schlüssel wandern im Speicher des Programms, und das Manifest deklariert keinen.",
         "\"{1}\": no key goes with {2}.": "„{1}“: Zu {2} passt kein Schlüssel.",
         "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
+        "\"{1}\": {2} declares the same identifier for an app of another team.":
+            "„{1}“: {2} deklariert denselben Bezeichner für ein Programm eines anderen Teams.",
         "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
         "--bring-values has brought nothing, because this device is signed in to the account already":
             "--bring-values hat nichts mitgenommen, weil dieses Gerät bei dem Konto bereits angemeldet ist",
@@ -116,6 +120,8 @@ extension Catalogue {
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
         "Containers are nested more than {1} deep.": "Container sind mehr als {1}-fach verschachtelt.",
         "Copying the data": "Daten werden kopiert",
+        "Declare a store identifier, or leave out the keys.":
+            "Deklarieren Sie einen Speicher, oder lassen Sie die Schlüssel weg.",
         "Did you mean \"{1}\"?": "Meinten Sie „{1}“?",
         "Did you mean {1}?": "Meinten Sie {1}?",
         "Downloading the account's values": "Die Werte des Kontos werden geladen",
@@ -455,6 +461,10 @@ extension Catalogue {
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed all the same.": "Mit --force werden sie trotzdem entfernt.",
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
+        "With both installed, the service gives the store to neither. Choose another identifier.":
+            """
+        Sind beide installiert, gibt der Dienst den Speicher keinem von beiden. Wählen Sie einen anderen Bezeichner.
+        """,
         "Write a key, or the beginning of keys and an asterisk.":
             "Geben Sie einen Schlüssel an, oder den Anfang von Schlüsseln und ein Sternchen.",
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
@@ -527,6 +537,8 @@ extension Catalogue {
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
         "{1} holds a value of type {2}, and not a dictionary.":
             "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
+        "{1} holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them":
+            "{1} enthält Werte eines Programms, das nicht installiert ist; „ubiquitousctl stores remove“ entfernt sie",
         "{1} holds {2}, which is a link or no file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
