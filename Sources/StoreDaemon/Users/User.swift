@@ -251,9 +251,9 @@ final class User {
             throw BusError.store(
                 .quotaExceeded,
                 """
-                The values of all of the user's stores take \(used) bytes of \(maximum) (limit database-bytes), and \
-                the write needs \(used + bytes). Remove values or stores that are not needed; ubiquitousctl usage \
-                shows what each store has.
+                The values of all of the user's stores and defaults domains take \(used) bytes of \(maximum) (limit \
+                database-bytes), and the write needs \(used + bytes). Remove values, stores or domains that are not \
+                needed.
                 """)
         }
         allowance.bytes = (maximum - used) / 2

@@ -28,19 +28,24 @@ struct UsageCommand: ServiceCommand {
     }
 
     func perform() async throws {
-        let usages = try await Progress.showing("Looking at the stores") { try await measured() }
+        let (usages, undeclared) = try await Progress.showing("Looking at the stores") { try await measured() }
         let database = try await databaseUsage()
-        if json { return Output.print(json: json(usages, database)) }
-        if usages.isEmpty { Output.remark("No store holds anything") }
+        if json { return Output.print(json: json(usages, undeclared, database)) }
+        if usages.isEmpty, undeclared.isEmpty { Output.remark("No store holds anything") }
         for usage in usages { usage.show() }
-        if let database { show(database) }
+        for store in undeclared {
+            Output.remark(
+                "\(store) holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them")
+        }
+        if let database { show(database, stores: usages.reduce(0) { $0 + $1.bytes }) }
     }
 
-    private func json(_ usages: [Usage], _ database: DatabaseUsage?) -> Value {
+    private func json(_ usages: [Usage], _ undeclared: [String], _ database: DatabaseUsage?) -> Value {
         var object: [Text: Value] = [
             "stores": .array(usages.map(\.json)),
             "bytes": .integer(Int64(usages.reduce(0) { $0 + $1.bytes })),
             "keys": .integer(Int64(usages.reduce(0) { $0 + $1.keys })),
+            "undeclared": .array(undeclared.map { .string(Text($0)) }),
         ]
         object["database"] = database.map {
             [
@@ -51,7 +56,8 @@ struct UsageCommand: ServiceCommand {
         return .dictionary(object)
     }
 
-    private func show(_ database: DatabaseUsage) {
+    /// - Parameter stores: the bytes of all stores' values.
+    private func show(_ database: DatabaseUsage, stores: Int) {
         let style = Style(for: 1)
         let share = Double(database.bytes) / Double(max(1, database.limit))
         Output.print(style.bold("Database"))
@@ -59,6 +65,12 @@ struct UsageCommand: ServiceCommand {
             "  \(style.byFullness(share, SizeText.bar(share))) \(Int((share * 100).rounded())) %  "
                 + "\(SizeText.text(database.bytes)) of \(SizeText.text(database.limit)), of which about "
                 + "\(SizeText.text(database.historyBytes)) history")
+        let rest = database.bytes - min(database.bytes, stores + database.historyBytes)
+        if rest > database.limit / 8 {
+            Output.print(
+                "  About \(SizeText.text(rest)) are defaults domains and what belongs to them; \"ubiquitousctl defaults "
+                    + "domains\" lists them.")
+        }
     }
 
     /// Returns what all stores take together; `nil` if one store is asked for, or the caller may not know.
@@ -68,19 +80,24 @@ struct UsageCommand: ServiceCommand {
         return try? await options.service.account().usage()
     }
 
+    /// Measures stores. Those that no installed manifest declares can only be named.
     @BusActor
-    private func measured() async throws -> [Usage] {
+    private func measured() async throws -> (usages: [Usage], undeclared: [String]) {
         if options.store != nil || Variable.identifier.value != nil {
-            return [try await options.withOpenStore { try await Usage($0, largest: keys) }]
+            return ([try await options.withOpenStore { try await Usage($0, largest: keys) }], [])
         }
         let uid = try options.service.uid()
         let connection = try await options.service.connect()
-        var usages: [Usage] = []
+        var (usages, undeclared): ([Usage], [String]) = ([], [])
         for store in try await connection.manager.stores(ofEverybody: options.service.user != nil)
         where store.uid == uid {
-            usages.append(try await Usage(connection.store(store.identifier, ofUser: uid), largest: keys))
+            do {
+                usages.append(try await Usage(connection.store(store.identifier, ofUser: uid), largest: keys))
+            } catch let error as UbiquitousStoreError where error.code == .unknownObject {
+                undeclared.append(store.identifier)
+            }
         }
-        return usages
+        return (usages, undeclared)
     }
 }
 
