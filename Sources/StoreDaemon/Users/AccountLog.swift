@@ -26,6 +26,9 @@ struct AccountLog {
         }
     }
 
+    /// Forgets what prevented sync, because the user has signed out.
+    mutating func forget() { trouble = nil }
+
     /// Notes the account's present state.
     ///
     /// - Parameters:

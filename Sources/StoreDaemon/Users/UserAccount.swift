@@ -288,8 +288,10 @@ final class UserAccount {
     private func tellState() {
         daemon.logger.debug("The account of the user \(uid) is \(sync.state.status.rawValue).")
         // While a cycle is under way, it isn't known yet whether the account works.
-        if sync.lastError != nil || sync.state != .syncing {
-            let line = log.note(sync.isSignedIn ? sync.lastError : nil, ofUser: userName, EventLoop.now)
+        if !sync.isSignedIn {
+            log.forget()
+        } else if sync.lastError != nil || sync.state != .syncing {
+            let line = log.note(sync.lastError, ofUser: userName, EventLoop.now)
             if let line { daemon.logger.log(level: line.level, "\(line.text)") }
         }
         subscribers.tell()

@@ -14,7 +14,7 @@ struct DoctorCommand: ServiceCommand {
         abstract: "Finds problems with the bus, the service, the account and a remote.",
         discussion: """
             Given a URL, it tests that remote step by step, and undoes what it changes there; without one, it tests \
-            the account's remote. It takes at most 20 seconds for that. At the account's own address, it also tries \
+            the account's remote. It takes at most 20 seconds for that, and a minute for a URL. At the account's own address, it also tries \
             the account's credentials and key. Exits with 0 if all is well, 4 if the service can't be reached, and 3 \
             for any other problem.
             """)
@@ -102,6 +102,8 @@ struct DoctorCommand: ServiceCommand {
             for step in steps { found(Finding(step, isNamed: true, of: own), &findings) }
         } catch let error as UbiquitousStoreError where error.code == .invalidArguments && phraseFile != nil {
             found(Finding("key", error.message, isPassed: false), &findings)
+        } catch let error as UbiquitousStoreError where error.code == .busy {
+            found(Finding(untried: "remote", "the service is trying a remote for somebody else"), &findings)
         }
     }
 
