@@ -106,4 +106,17 @@ struct HeadNewsTests {
         var new = OwnHeads()
         #expect(new.classify(nil, as: origin, published: 0, last: nil) == .none)
     }
+
+    @Test func `after a restart, a head from before the last publication is not taken for it`() {
+        let origin = Origin(bits: 7)
+        func head(_ sequence: UInt64) -> HeadIdentity {
+            HeadIdentity(origin: origin, digest: Bits128(high: 2, low: sequence), sequence: sequence)
+        }
+        // The process published once more after the pull that wrote the cursor. Then a listing is from before that.
+        var own = OwnHeads()
+        #expect(own.classify(head(10), as: origin, published: 10, last: head(9)) == .inherited)
+        #expect(own.classify(head(9), as: origin, published: 10, last: head(9)) == .inherited)
+        var other = OwnHeads()
+        #expect(other.classify(head(9), as: origin, published: 9, last: head(9)) == .current)
+    }
 }

@@ -99,7 +99,9 @@ package struct OwnHeads: Sendable {
         }
         let expected = published?.origin == origin ? published?.digest : last?.digest
         guard let found else { return expected == nil && inherited[origin] ?? 0 == 0 ? .none : .lost }
-        if found.digest == expected { return .current }
+        // The previous process may have published after the last pull, and the listing may be from before that.
+        let isStale = published?.origin != origin && found.sequence < inherited[origin] ?? 0
+        if found.digest == expected { return isStale ? .inherited : .current }
         if written.contains(found.digest) { return .older }
         return isInherited(found, origin) ? .inherited : .foreign
     }
