@@ -173,7 +173,8 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             known.formUnion(joined.heads.subtracting(joined.gaps.headsToRead))
             if let published = own.published, published.isTrusted { known.insert(published.digest) }
         }
-        let isLost = witness.misses(in: found.heads.map(\.seen))
+        // What can't be read now may be there.
+        let isLost = heads.hasFoundAll && heads.unreadable.isEmpty && witness.misses(in: found.heads.map(\.seen))
         let isOutdated =
             publication == .asPublished
             && (isLost || own.isOutdated(beside: found.heads, known, foundDamage: foundDamage))
