@@ -22,8 +22,8 @@ package final class AccountReplica {
     private(set) var identifiers: Set<String> = []
     /// The keys of a store that never leave this device.
     var localKeys: (String) -> LocalKeys = { _ in .none }
-    /// Called before a store takes in entries of other devices. Throws if there is no room in memory for them.
-    var makeRoom: (Store, [Key: Entry]) throws(RemoteError) -> Void = { _, _ in }
+    /// Called before a store takes in what other devices have written. Throws if there is no room in memory for it.
+    var makeRoom: (Store, JoinPlan) throws(RemoteError) -> Void = { _, _ in }
     /// Called when something has changed what a store shows.
     var onNotice: ((StoreNotice) -> Void)?
     /// Called when the account continues under another identifier.
@@ -178,16 +178,27 @@ extension AccountReplica: BackendUser {
     package func carryOut(
         _ plan: JoinPlan, in store: Store, of identifier: String, isArriving: Bool
     ) throws -> Bool {
-        guard store.canHold(plan) else {
-            noteProblem(
-                "The store \(identifier) has grown too large to be joined any further. Remove keys that are no longer "
-                    + "needed.")
+        if let problem = obstacle(plan, in: store, of: identifier) {
+            cycle.noteProblem(problem)
             if isArriving { try store.noteWaiting() }
             return false
         }
-        try makeRoom(store, plan.taken)
         try counted { try carryOut(plan, in: store, isArriving: isArriving) }
         return true
+    }
+
+    /// Returns why a store can't take in what a plan has for it; `nil` if it can.
+    private func obstacle(_ plan: JoinPlan, in store: Store, of identifier: String) -> RemoteError? {
+        guard store.canHold(plan) else {
+            return RemoteError(
+                .damaged,
+                "The store \(identifier) has grown too large to be joined any further. Remove keys that are no longer "
+                    + "needed.")
+        }
+        return counted {
+            do throws(RemoteError) { try makeRoom(store, plan) } catch { return error }
+            return nil
+        }
     }
 
     private func carryOut(_ plan: JoinPlan, in store: Store, isArriving: Bool) throws(EngineError) {

@@ -5,7 +5,6 @@
 //
 // Not Sendable: it lives with the database in its owner's isolation. Only the backend works elsewhere.
 
-package import PropertyList
 package import Replication
 package import StoreEngine
 
@@ -48,8 +47,9 @@ package final class AccountSync {
         set { replica.localKeys = newValue }
     }
 
-    /// Called before a store takes in entries of other devices. If it throws, the cycle fails with that error.
-    package var makeRoom: (Store, [Key: Entry]) throws(RemoteError) -> Void {
+    /// Called before a store takes in what other devices have written. If it throws, the cycle goes on without the store
+    /// and reports that error, and every pull offers the store again.
+    package var makeRoom: (Store, JoinPlan) throws(RemoteError) -> Void {
         get { replica.makeRoom }
         set { replica.makeRoom = newValue }
     }

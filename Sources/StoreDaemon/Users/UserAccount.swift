@@ -59,6 +59,8 @@ final class UserAccount {
         path = BusNames.accountPath(uid: uid)
         let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
         sync = try Self.makeSync(database, isForeign: isForeign, daemon)
+        // Two devices of one name would be hard to tell apart.
+        if isForeign { try? saved.changeAtOnce { $0.deviceName = daemon.configuration.deviceName } }
         MachineRecord.remove(in: directory)
         leftovers.follow(database)
     }
@@ -161,8 +163,8 @@ final class UserAccount {
         sync.localKeys = { [weak self] identifier in
             BusActor.assumeIsolated { self?.user?.manifests.localKeys(of: identifier) ?? .none }
         }
-        sync.makeRoom = { [weak self] (store, entries) throws(RemoteError) in
-            try BusActor.assumeIsolated(lending: (self, store.identifier, entries)) { lent throws(RemoteError) in
+        sync.makeRoom = { [weak self] (store, plan) throws(RemoteError) in
+            try BusActor.assumeIsolated(lending: (self, store.identifier, plan)) { lent throws(RemoteError) in
                 try lent.0?.makeRoom(in: lent.1, for: lent.2)
             }
         }
@@ -178,12 +180,14 @@ final class UserAccount {
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
     }
 
-    /// Throws if a store in use has no room in memory for entries of other devices.
-    private func makeRoom(in identifier: String, for entries: [Key: Entry]) throws(RemoteError) {
+    /// Throws if a store in use has no room in memory for what other devices have written. Otherwise, counts it.
+    private func makeRoom(in identifier: String, for plan: JoinPlan) throws(RemoteError) {
         guard let user, let store = user.storeInUse(identifier) else { return }
-        let former = UserStore.memory(of: store.present(Array(entries.keys)))
-        let growth = UserStore.memory(of: entries.values, store.store.limits) - former
-        do { try user.makeRoom(forGrowth: growth) } catch {
+        let growth = store.growth(by: plan)
+        do {
+            try user.makeRoom(forGrowth: growth)
+            store.noteGrown(by: growth)
+        } catch {
             let reason = (error as? BusError)?.message ?? "\(error)"
             throw RemoteError(.device, "What other devices have written to \(identifier) waits. \(reason)")
         }
@@ -270,8 +274,8 @@ final class UserAccount {
         if let device = notice.device { info["origin-device"] = .string(Text(device)) }
         if notice.reason == .quotaViolationChange {
             info.merge(Self.quotaInfo(notice.store.usage, database.limits)) { $1 }
-        } else {
-            store.noteGrown(by: UserStore.memory(of: store.present(notice.keys)))
+        } else if notice.reason == .accountChange {
+            store.measure()
         }
         store.notify(notice.reason, keys: notice.keys, info: info)
     }

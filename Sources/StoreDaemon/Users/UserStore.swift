@@ -47,25 +47,32 @@ final class UserStore {
     /// About the memory that values take in a store, in bytes.
     static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + memory($1.0, $1.1) } }
 
+    /// Returns at most about the memory that a plan takes besides what it replaces, in bytes.
+    func growth(by plan: JoinPlan) -> Int {
+        let vector = (plan.vector.dots.count - store.vector.dots.count) * MemoryLayout<Dot>.stride
+        let entries = Self.memory(of: plan.taken, store.limits)
+        return vector + entries - Self.memory(of: present(Array(plan.taken.keys)))
+    }
+
+    /// Returns at most about the memory that entries take, in bytes. Large ones are decoded to know it.
+    private static func memory(of entries: [Key: Entry], _ limits: Limits) -> Int {
+        let bytes = entries.values.reduce(0) { $0 + ($1.value?.count ?? 0) }
+        let isSmall = bytes < 16 << 10
+        return entries.reduce(0) { sum, entry in
+            let bytes = entry.value.value ?? []
+            // The encoding of an empty dictionary has two bytes.
+            if isSmall { return sum + memory(entry.key, nil) + 32 * bytes.count }
+            let value = try? Value(encoded: bytes, limits: limits)
+            return sum + memory(entry.key, value) + (value == nil ? bytes.count : 0)
+        }
+    }
+
     /// About the memory that an entry takes, in bytes.
     private static func memory(_ key: Key, _ value: Value?) -> Int {
         entryMemory + 2 * key.string.utf8.count + (value?.memory ?? 0)
     }
 
-    /// At most about the memory that entries of other devices take, in bytes. Larger ones are decoded to know it.
-    static func memory(of entries: some Collection<Entry>, _ limits: Limits) -> Int {
-        let bytes = entries.reduce(0) { $0 + ($1.value?.count ?? 0) }
-        // The encoding of an empty dictionary has two bytes.
-        if bytes < 16 << 10 { return entries.count * longestEntry + 32 * bytes }
-        return entries.reduce(0) { sum, entry in
-            let value = entry.value.flatMap { try? Value(encoded: $0, limits: limits) }
-            return sum + longestEntry + (value?.memory ?? entry.value?.count ?? 0)
-        }
-    }
-
     private static let entryMemory = 300
-    /// What an entry with a long key takes besides its value.
-    private static let longestEntry = entryMemory + 200
 
     /// Returns the present values of keys, as far as there are any.
     func present(_ keys: [Key]) -> [(Key, Value)] { keys.compactMap { key in store.value(for: key).map { (key, $0) } } }
