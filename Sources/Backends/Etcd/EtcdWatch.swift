@@ -25,6 +25,8 @@ final class EtcdWatch: Sendable {
         var start: Int64 = 0
         /// The cluster's revision when the member began the watch.
         var present: Int64 = 0
+        /// How many messages without a change the member has sent since the watch began.
+        var empty = 0
         var isLive = false
         var isClosed = false
         var failures = 0
@@ -44,6 +46,8 @@ final class EtcdWatch: Sendable {
     fileprivate static let manyFailures = 4
     /// A watch that lasts this long has not failed, even if it reports nothing.
     fileprivate static let shortLife = Duration.seconds(5)
+    /// A member that sends more messages without a change isn't etcd, or keeps others busy on purpose.
+    fileprivate static let mostEmpty = 1000
     /// The pause after a hint, since a member may report something every time.
     private static let rest = Duration.milliseconds(100)
 
@@ -120,7 +124,7 @@ final class EtcdWatch: Sendable {
             token = try await client.token(anew: false, .seconds(2), isListening: true)
         } catch { return }
         let (member, start) = state.withLock { state in
-            (state.start, state.present, state.began) = (state.revision, 0, nil)
+            (state.start, state.present, state.began, state.empty) = (state.revision, 0, nil, 0)
             return (state.member, state.start)
         }
         guard let member else { return }
@@ -171,8 +175,12 @@ extension EtcdWatch.State {
             if !endsAtOnce { hasToldOfOutage = false }
             return begin(at: notice.revision)
         }
-        (failures, hasToldOfOutage, endsAtOnce) = (0, false, false)
         let compacted = notice?.compacted ?? 0
+        if let notice, notice.rows.isEmpty, compacted == 0 {
+            empty += 1
+            return empty <= EtcdWatch.mostEmpty
+        }
+        (failures, hasToldOfOutage, endsAtOnce) = (0, false, false)
         // What the cluster has compacted, or is too large to be decoded, may be any change.
         hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0, token) } } ?? true
         revision = max(revision, notice?.revision ?? 0, compacted, hint ? present : 0)

@@ -110,10 +110,13 @@ struct EtcdHostileTests {
         await backend.close()
     }
 
-    /// Begins each watch, and ends it at once.
+    /// Begins each watch, and ends it at once, or first says that nothing has happened for as long as it is heard.
     private final class Quitter: EtcdGateway {
+        private let saysNothing: Bool
         private let waits = Mutex<[Duration]>([])
         var pauses: [Duration] { waits.withLock(\.self) }
+
+        init(sayingNothing saysNothing: Bool) { self.saysNothing = saysNothing }
 
         func ask(
             _ question: EtcdQuestion, of member: HTTPAddress, within time: Duration
@@ -124,6 +127,7 @@ struct EtcdHostileTests {
         ) async -> Bool {
             let header = Value.dictionary(["revision": .string("7")])
             _ = take(.dictionary(["header": header, "created": .boolean(true)]))
+            while saysNothing, take(.dictionary([:])) {}
             return true
         }
 
@@ -132,9 +136,11 @@ struct EtcdHostileTests {
         func close() {}
     }
 
-    @Test func `a member that begins each watch and ends it at once is left alone for longer and longer`() async throws
-    {
-        let member = Quitter()
+    @Test(arguments: [false, true])
+    func `a member that begins each watch and ends it at once is left alone for longer and longer`(
+        saysNothing: Bool
+    ) async throws {
+        let member = Quitter(sayingNothing: saysNothing)
         let backend = try backend(member)
         let hints = Mutex(0)
         let watch = backend.watch
