@@ -85,16 +85,18 @@ extension UserAccount {
             let isRenewal = options.boolean("renew", default: false)
             let encryption = try Self.encryption(options)
             var trial: SignInTrial?
+            var creates = options.boolean("create", default: false)
             if options.boolean("sign-in", default: false) {
                 _ = try Self.deviceName(options)
+                creates = options.boolean("create", default: !isRenewal)
                 trial = SignInTrial(
-                    createsAccount: options.boolean("create", default: !isRenewal),
+                    createsAccount: creates,
                     bringsValues: options.boolean("bring-values", default: false), encryption: encryption)
             }
             await self.attempts.stepEnd()
             return try await self.check(
                 url, BackendCredentials(options), isRenewal: isRenewal, phrase: encryption.phrase,
-                creatingUnencrypted: options.boolean("create", default: false) && !encryption.encrypts, trying: trial)
+                creatingUnencrypted: creates && !encryption.encrypts, trying: trial)
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {

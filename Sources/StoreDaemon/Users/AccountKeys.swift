@@ -36,7 +36,9 @@ struct AccountKeys {
     }
 
     /// Returns what is known of the encryption of an account that the user signs in to.
-    /// - Parameter isTrial: whether nothing is to be written. A key for a new account is then drawn and forgotten.
+    ///
+    /// The key of a new account is written to the disk before the account is created.
+    /// - Parameter isTrial: whether nothing is to be written, so that such a key is forgotten.
     func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read.
@@ -46,18 +48,18 @@ struct AccountKeys {
             return protection(of: file).0
         }
         if !options.encrypts { return .none }
-        return .key(isTrial ? HeldKey(time: environment.time(), random: environment.random) : try first())
+        if let left { return .key(left) }
+        let held = HeldKey(time: environment.time(), random: environment.random)
+        if !isTrial {
+            try AccountKeyFile(key: held.key, marker: held.marker, stage: .moving).write(.next, in: directory)
+        }
+        return .key(held)
     }
 
-    /// Returns the key of a new account, which is written to the disk before the account is created. It reuses the key
-    /// of an earlier attempt, which may have created the account.
-    private func first() throws -> HeldKey {
-        if let left = try? AccountKeyFile.read(.next, in: directory), left.stage == .moving, left.former.isEmpty {
-            return left.held
-        }
-        let held = HeldKey(time: environment.time(), random: environment.random)
-        try AccountKeyFile(key: held.key, marker: held.marker, stage: .moving).write(.next, in: directory)
-        return held
+    /// The key of an earlier attempt to create an account, which may have created it; `nil` if there is none.
+    private var left: HeldKey? {
+        let left = try? AccountKeyFile.read(.next, in: directory)
+        return left.flatMap { $0.stage == .moving && $0.former.isEmpty ? $0.held : nil }
     }
 
     // MARK: The keys

@@ -47,6 +47,12 @@ struct SignInTrial {
     ) async throws -> RemoteAccount {
         let backend = try account.remotes.makeBackend(url, credentials, protection)
         defer { UserAccount.close(backend) }
-        return try await account.attempts.make { try await backend.open(creatingAccount: false) }
+        return try await account.attempts.make {
+            try await withTaskCancellationHandler {
+                try await backend.open(creatingAccount: false)
+            } onCancel: {
+                EventLoop.task { await backend.close() }
+            }
+        }
     }
 }
