@@ -63,6 +63,7 @@ static inline CURLMcode shim_multi_set_callbacks(
 
 // Functions of OpenSSL, whose headers aren't needed for that. The types are X509_STORE_CTX, X509, X509_STORE, and stacks
 // of certificates or objects in a store.
+// All from `set_verification` on are there or none is.
 struct shim_tls {
     void (*set_depth)(void *context, int depth);
     long (*control)(void *context, int command, long number, void *pointer);
@@ -124,7 +125,7 @@ static inline void shim_tls_bound(void *context, void *functions, int depth, lon
     const struct shim_tls *tls = functions;
     tls->set_depth(context, depth);
     tls->control(context, 51, size, NULL);
-    tls->set_verification(context, shim_verify, functions);
+    if (tls->set_verification) tls->set_verification(context, shim_verify, functions);
     tls->control(context, 78, 4, NULL);
     tls->control(context, 41, 0, NULL);
 }

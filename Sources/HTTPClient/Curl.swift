@@ -87,23 +87,35 @@ final class Curl {
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
     }
 
-    /// Finds the functions of OpenSSL among the libraries that libcurl has loaded; `nil` if one is missing. They stay
+    /// Finds the functions of OpenSSL among the libraries that libcurl has loaded; `nil` if it uses none. They stay
     /// loaded, and so does this.
     private static func tls(in handle: UnsafeMutableRawPointer) -> UnsafeMutablePointer<shim_tls>? {
         func function<Function>(_ name: String) throws(HTTPFailure) -> Function {
             guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
             return unsafeBitCast(symbol, to: Function.self)
         }
-        let tls = try? shim_tls(
-            set_depth: function("SSL_CTX_set_verify_depth"), control: function("SSL_CTX_ctrl"),
-            set_verification: function("SSL_CTX_set_cert_verify_callback"), verify: function("X509_verify_cert"),
-            set_error: function("X509_STORE_CTX_set_error"), sent: function("X509_STORE_CTX_get0_untrusted"),
-            store: function("X509_STORE_CTX_get0_store"), objects: function("X509_STORE_get0_objects"),
-            certificate: function("X509_OBJECT_get0_X509"), count: function("OPENSSL_sk_num"),
-            element: function("OPENSSL_sk_value"), size: function("i2d_X509"), find: function("X509_get_ext_by_NID"),
-            extension: function("X509_get_ext"), data: function("X509_EXTENSION_get_data"),
-            length: function("ASN1_STRING_length"))
-        guard let tls else { return nil }
+        var tls = shim_tls()
+        do throws(HTTPFailure) {
+            (tls.set_depth, tls.control) = (try function("SSL_CTX_set_verify_depth"), try function("SSL_CTX_ctrl"))
+        } catch { return nil }
+        do throws(HTTPFailure) {
+            var verifying = tls
+            verifying.set_verification = try function("SSL_CTX_set_cert_verify_callback")
+            verifying.verify = try function("X509_verify_cert")
+            verifying.set_error = try function("X509_STORE_CTX_set_error")
+            verifying.sent = try function("X509_STORE_CTX_get0_untrusted")
+            verifying.store = try function("X509_STORE_CTX_get0_store")
+            verifying.objects = try function("X509_STORE_get0_objects")
+            verifying.certificate = try function("X509_OBJECT_get0_X509")
+            (verifying.count, verifying.element) = (try function("OPENSSL_sk_num"), try function("OPENSSL_sk_value"))
+            (verifying.size, verifying.find) = (try function("i2d_X509"), try function("X509_get_ext_by_NID"))
+            verifying.extension = try function("X509_get_ext")
+            verifying.data = try function("X509_EXTENSION_get_data")
+            verifying.length = try function("ASN1_STRING_length")
+            tls = verifying
+        } catch {
+            // Another implementation of OpenSSL's interface: the comparisons stay unbounded.
+        }
         let pointer = UnsafeMutablePointer<shim_tls>.allocate(capacity: 1)
         pointer.initialize(to: tls)
         return pointer
