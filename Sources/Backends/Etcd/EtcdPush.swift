@@ -13,6 +13,8 @@ actor EtcdPush: RemotePush {
     private let publication: Publication
     private var held: [StoreSnapshot] = []
     private var heldBytes = 0
+    /// What an entry takes besides its key and value.
+    private static let entryBytes = 150
 
     init(_ backend: EtcdBackend, _ publication: Publication, stores: [String]) {
         (self.backend, self.publication, self.stores) = (backend, publication, stores)
@@ -22,7 +24,9 @@ actor EtcdPush: RemotePush {
         // Encoded once: the snapshot would encode its values each time, and holds them decoded.
         let state = snapshot.state
         held.append(StoreSnapshot(identifier: snapshot.identifier, state: state, sequence: snapshot.sequence))
-        heldBytes += state.entries.reduce(0) { $0 + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
+        heldBytes += state.entries.reduce(0) {
+            $0 + Self.entryBytes + $1.key.string.utf8.count + ($1.value.value?.count ?? 0)
+        }
         if heldBytes > backend.limits.heldBytes { try await write(isLast: false) }
     }
 

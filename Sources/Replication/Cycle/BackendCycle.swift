@@ -82,7 +82,9 @@ private struct BackendCycle<Device: BackendUser> {
             try await device.synchronize()
             return upload
         case .upload(let store): return try await upload(store)
-        case .endPush: try await push?.finish()
+        case .endPush:
+            guard case .done = upload else { return .interrupted }
+            try await push?.finish()
         case .markPublished: try device.markPublished(uploaded, under: origin)
         case .collectGarbage:
             // Nothing depends on this, and the next pull reports what prevents it.
@@ -134,6 +136,7 @@ private struct BackendCycle<Device: BackendUser> {
     /// Uploads a store as it is now. If all were loaded before the first one is uploaded, the memory would have to hold
     /// them all.
     private mutating func upload(_ store: String) async throws -> SyncCycle.Event {
+        guard case .done = upload else { return .interrupted }
         guard let snapshot = try device.snapshot(of: store) else { return upload }
         // Others must not see what this device may lose.
         if snapshot.sequence != durable[store] {
