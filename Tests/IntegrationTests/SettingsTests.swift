@@ -120,7 +120,7 @@ struct SettingsTests {
                 count += 1
             }
             #expect(refused?.name.hasSuffix(".QuotaExceeded") == true && count > 150, "\(count)")
-            #expect(refused?.message.contains("Remove values or stores") == true, "\(refused?.message ?? "")")
+            #expect(refused?.message.contains("Remove values, stores or domains") == true, "\(refused?.message ?? "")")
             for number in 0..<20 { try await store.remove("live \(number)") }
             try await store.set("live", page(2))
         }

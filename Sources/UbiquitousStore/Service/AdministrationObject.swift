@@ -50,7 +50,7 @@ package struct AdministrationObject: ServiceObject {
             try $0.append(uid)
             try $0.append(replacing ? 0x1 : 0 as UInt64)
         }
-        return try await data().first { $0.uid == uid && $0.isSetAside && !former.contains($0.name) }?.name
+        return try? await data().first { $0.uid == uid && $0.isSetAside && !former.contains($0.name) }?.name
     }
 
     /// `Adopt`, which only checks whether a user has values or an account already.
