@@ -86,10 +86,11 @@ extension UserDatabase {
 
     /// Returns the values that a key still has in accounts that this device has left, those of the last one first.
     private func valuesLeft(of key: Key, in store: Store, _ db: Database) throws -> [Encoded] {
+        // Columns behind the value would make SQLite read all of it.
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT max(change.id) AS id, length(value) AS length, origin, account.left FROM account
+                SELECT max(change.id) AS id, length(value) AS length, account.left FROM account
                     JOIN replica ON replica.account = account.id JOIN change ON \(ChangeID.isOf("replica.id"))
                 WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
                 GROUP BY replica.id ORDER BY account.left DESC
@@ -101,13 +102,14 @@ extension UserDatabase {
             let id: Int64 = try row.decode(forColumn: "id")
             bytes += length
             // Any number of accounts may have been left, each with a large value.
-            guard bytes <= Retention.bytesPerStore,
-                let encoded = try Data.fetchOne(db, sql: "SELECT value FROM change WHERE id = ?", arguments: [id]),
+            if bytes > Retention.bytesPerStore { return nil }
+            let change = try Row.fetchOne(db, sql: "SELECT value, origin FROM change WHERE id = ?", arguments: [id])
+            guard let change, let encoded = try change.decode(Data?.self, forColumn: "value"),
                 let (value, _) = try? Value.decode(Array(encoded), limits: limits)
             else { return nil }
-            let origin = Origin(bits: UInt64(bitPattern: try row.decode(forColumn: "origin")))
+            let origin = Origin(bits: UInt64(bitPattern: try change.decode(forColumn: "origin")))
             let former = FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
-            return (former, encoded.count, 0)
+            return (former, length, 0)
         }
     }
 }
