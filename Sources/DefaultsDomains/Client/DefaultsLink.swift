@@ -82,7 +82,8 @@ final class DefaultsLink {
     private func openWanted(_ attempt: Int) async throws {
         let connection = try await connected()
         guard attempt == self.attempt, let process else { return }
-        while true {
+        var askedAgain: Set<Text> = []
+        opening: while true {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
@@ -96,6 +97,11 @@ final class DefaultsLink {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
                 let domains = try await open(names.map(\.string), process.program, connection)
                 guard attempt == self.attempt else { return }
+                // The service may have come, or another program may have given up on it, after the delivery. What that
+                // program left is newer than what this one still has to send.
+                let left = names.filter { !askedAgain.contains($0) && process.outboxes.hasAbandoned($0) }
+                askedAgain.formUnion(left)
+                if !left.isEmpty { continue opening }
                 take(domains, process)
                 // A domain that doesn't exist for this program is empty.
                 process.gates.open(names)

@@ -26,6 +26,12 @@ package final class Outboxes: Sendable {
     /// Returns the file of a domain's outbox; `nil` if there is no directory.
     package func file(_ domain: Text) -> OutboxFile? { directory.map { OutboxFile(domain: domain, directory: $0) } }
 
+    /// Whether a domain's outbox has writes that any process may deliver.
+    package func hasAbandoned(_ domain: Text) -> Bool {
+        guard let file = file(domain), file.exists else { return false }
+        return !file.abandoned().isEmpty
+    }
+
     /// Whether a domain's outbox may have writes of this process.
     package func isFilled(_ domain: Text) -> Bool { filled.withLock { $0.contains(domain) } }
 
