@@ -84,19 +84,17 @@ extension UserAccount {
         call.answer(on: daemon, holding: self) {
             let isRenewal = options.boolean("renew", default: false)
             let encryption = try Self.encryption(options)
-            var trial: SignInTrial?
-            var creates = options.boolean("create", default: false)
-            if options.boolean("sign-in", default: false) {
-                _ = try Self.deviceName(options)
-                creates = options.boolean("create", default: !isRenewal)
-                trial = SignInTrial(
-                    createsAccount: creates,
-                    bringsValues: options.boolean("bring-values", default: false), encryption: encryption)
-            }
+            let triesSignIn = options.boolean("sign-in", default: false)
+            let creates = options.boolean("create", default: triesSignIn && !isRenewal)
+            if triesSignIn { _ = try Self.deviceName(options) }
+            let trial = SignInTrial(
+                createsAccount: creates, bringsValues: options.boolean("bring-values", default: false),
+                encryption: encryption)
             await self.attempts.stepEnd()
             return try await self.check(
                 url, BackendCredentials(options), isRenewal: isRenewal, phrase: encryption.phrase,
-                creatingUnencrypted: creates && !encryption.encrypts, trying: trial)
+                creatingUnencrypted: creates && !encryption.encrypts,
+                trying: triesSignIn ? trial : nil)
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Replication
-internal import SDBus
 internal import Sealing
 
 /// Tests the encryption of the account in a remote.
@@ -22,10 +21,8 @@ struct EncryptionCheck {
         switch backend {
         case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
         case .success(let backend):
-            let steps = await withTaskCancellationHandler {
+            let steps = await backend.untilCancelled {
                 if let key = backend.keyHolding { await key.checkKey() } else { await requirement(backend) }
-            } onCancel: {
-                EventLoop.task { await backend.close() }
             }
             await backend.close()
             return steps

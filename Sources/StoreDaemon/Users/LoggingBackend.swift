@@ -2,6 +2,7 @@
 
 internal import Logging
 internal import Replication
+internal import SDBus
 internal import Sealing
 
 /// A backend that logs its steps at the level debug, to find out what is slow or wrong. It logs identifiers of stores,
@@ -27,6 +28,15 @@ final class LoggingBackend: RemoteBackend {
             throw RemoteError(.unsupported, "An account at this address can't be encrypted.")
         }
         return holding
+    }
+
+    /// Runs work that uses the backend. Cancelling closes the backend, which ends what is under way.
+    func untilCancelled<Result: Sendable>(_ work: () async throws -> Result) async rethrows -> Result {
+        try await withTaskCancellationHandler {
+            try await work()
+        } onCancel: {
+            EventLoop.task { await self.close() }
+        }
     }
 
     var traits: BackendTraits { backend.traits }

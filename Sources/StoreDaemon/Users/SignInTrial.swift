@@ -16,19 +16,15 @@ struct SignInTrial {
     @BusActor
     func step(_ url: String, _ credentials: BackendCredentials, for account: UserAccount) async throws -> BackendCheck {
         do {
-            var protection = try account.keys.protection(at: url, encryption, isTrial: true)
-            var remote: RemoteAccount
+            let protection = try account.keys.protection(at: url, encryption, isTrial: true)
+            let remote: RemoteAccount
             do { remote = try await open(url, credentials, protection, for: account) } catch let error as RemoteError
                 where error.code == .keyNeeded && encryption.phrase == nil
             {
                 guard let key = account.keys.present(elsewhereThan: url) else { throw error }
-                protection = .key(key)
-                remote = try await open(url, credentials, protection, for: account)
+                remote = try await open(url, credentials, .key(key), for: account)
             }
-            guard remote.isNew || !bringsValues else {
-                return refused(
-                    "Devices have uploaded to the account that is there; values go only into a new one.")
-            }
+            guard remote.isNew || !bringsValues else { return refused(UserAccount.inUse) }
         } catch let error as RemoteError {
             let isNoObstacle =
                 error.code == .noAccount && createsAccount || error.code == .otherKeys && encryption.rejectsOthers
@@ -48,11 +44,7 @@ struct SignInTrial {
         let backend = try account.remotes.makeBackend(url, credentials, protection)
         defer { UserAccount.close(backend) }
         return try await account.attempts.make {
-            try await withTaskCancellationHandler {
-                try await backend.open(creatingAccount: false)
-            } onCancel: {
-                EventLoop.task { await backend.close() }
-            }
+            try await backend.untilCancelled { try await backend.open(creatingAccount: false) }
         }
     }
 }

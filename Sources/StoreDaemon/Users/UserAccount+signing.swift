@@ -34,10 +34,7 @@ extension UserAccount {
                 )
             } then: { backend, remote, held in
                 wasMade = remote.wasMade
-                guard remote.isNew || !bringingValues else {
-                    throw BusError.store(
-                        .conflict, "Devices have uploaded to the account that is there; values go only into a new one.")
-                }
+                guard remote.isNew || !bringingValues else { throw BusError.store(.conflict, Self.inUse) }
                 let file = AccountFile(
                     url: url, account: remote.identifier, credentials: credentials,
                     deviceName: deviceName ?? sync.devices.own.name,
@@ -176,6 +173,9 @@ extension UserAccount {
         }
     }
 
+    /// Why values don't go along into an account.
+    static let inUse = "Devices have uploaded to the account that is there; values go only into a new one."
+
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 
     /// Makes a backend, runs `body` with it and switches to it, unless the user has signed out meanwhile. A backend
@@ -190,11 +190,7 @@ extension UserAccount {
         do {
             let signOuts = attempts.signOuts
             let (remote, held) = try await attempts.make {
-                try await withTaskCancellationHandler {
-                    (try await body(backend), await backend.heldKey)
-                } onCancel: {
-                    EventLoop.task { await backend.close() }
-                }
+                try await backend.untilCancelled { (try await body(backend), await backend.heldKey) }
             }
             guard signOuts == attempts.signOuts else {
                 throw BusError.store(.notSignedIn, "The account was signed out meanwhile.")
