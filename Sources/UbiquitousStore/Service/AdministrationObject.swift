@@ -42,15 +42,19 @@ package struct AdministrationObject: ServiceObject {
 
     /// `Adopt`: gives data that was set aside to a user.
     /// - Parameter replacing: also if that user has values or an account already, which are then set aside.
+    /// - Parameter names: the names of all data before.
     /// - Returns: the name of the data that was set aside; `nil` if there was none.
-    package func adopt(_ name: String, by uid: UInt32, replacing: Bool) async throws -> String? {
-        let former = Set(try await data().map(\.name))
+    package func adopt(
+        _ name: String, by uid: UInt32, replacing: Bool, besides names: Set<String>
+    ) async throws -> String? {
         try await call("Adopt") {
             try $0.append(name)
             try $0.append(uid)
             try $0.append(replacing ? 0x1 : 0 as UInt64)
         }
-        return try? await data().first { $0.uid == uid && $0.isSetAside && !former.contains($0.name) }?.name
+        // To list all data reads the status of each file.
+        guard names.contains("u\(uid)") else { return nil }
+        return try? await data().first { $0.uid == uid && $0.isSetAside && !names.contains($0.name) }?.name
     }
 
     /// `Adopt`, which only checks whether a user has values or an account already.

@@ -82,8 +82,10 @@ struct AdoptCommand: ServiceCommand {
     func perform() async throws {
         let uid = try LocalUser.uid(of: user)
         let object = AdministrationObject(try await bus.connect())
+        var names: Set<String> = []
         try await change.make("Adopting data") {
             let present = try await object.data()
+            names = Set(present.map(\.name))
             guard present.contains(where: { $0.name == name && $0.isSetAside }) else {
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)) that was set aside.",
@@ -95,7 +97,7 @@ struct AdoptCommand: ServiceCommand {
             return gift + ", and set aside what is there"
         } _: {
             do {
-                let aside = try await object.adopt(name, by: uid, replacing: replace)
+                let aside = try await object.adopt(name, by: uid, replacing: replace, besides: names)
                 if let aside { Output.remark("what \(user) had is \(Output.printableWord(aside)) now") }
             } catch let error as UbiquitousStoreError where error.code == .conflict { throw occupied }
             try await RestoredCopies.tidy(object)

@@ -53,7 +53,8 @@ struct RestoreDataCommand: ServiceCommand {
         if check {
             isRefused = try await !isReported(arrived, names, present, object)
         } else {
-            for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, object)) {
+            var all = present.union(arrived.map(\.name))
+            for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, &all, object)) {
                 isRefused = true
             }
             try await RestoredCopies.tidy(object)
@@ -106,16 +107,20 @@ struct RestoreDataCommand: ServiceCommand {
     }
 
     /// Gives unpacked data to the user of a name, and prints the result.
+    /// - Parameter all: the names of all data, to which what this adds is added.
     /// - Returns: `false` if the user has data already, which is in the way.
     @BusActor
-    private func isAdopted(_ data: ArrivedData, by user: String, _ object: AdministrationObject) async throws -> Bool {
+    private func isAdopted(
+        _ data: ArrivedData, by user: String, _ all: inout Set<String>, _ object: AdministrationObject
+    ) async throws -> Bool {
         let name = Output.printableWord(data.name)
         guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
             Output.print("\(name) is set aside: \(reason(data, user))")
             return true
         }
         do {
-            let aside = try await object.adopt(data.name, by: uid, replacing: replace)
+            let aside = try await object.adopt(data.name, by: uid, replacing: replace, besides: all)
+            all.formUnion(["u\(uid)"] + [aside].compactMap(\.self))
             let remark = aside.map { "; what was there is \(Output.printableWord($0))" } ?? ""
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
             return true
