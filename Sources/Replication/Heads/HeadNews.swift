@@ -26,6 +26,13 @@ extension [String: HeadState] {
     }
 }
 
+extension [String: VersionVector] {
+    /// Adds what states have taken in.
+    mutating func formUnion(_ states: [String: HeadState]) {
+        for (store, state) in states { self[store, default: VersionVector()].formUnion(state.vector) }
+    }
+}
+
 /// A head that was found.
 package struct SeenHead: Sendable {
     /// The file's name.

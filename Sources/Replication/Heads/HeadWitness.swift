@@ -23,7 +23,7 @@ package struct HeadWitness: Sendable {
     /// - Parameter digests: the digests of those of the heads that are joined as a whole.
     package mutating func note(_ found: [SeenHead], joined digests: Set<Bits128>) {
         for head in found where digests.contains(head.digest) && !heads.contains(head.digest) {
-            for (store, state) in head.states { vectors[store, default: VersionVector()].formUnion(state.vector) }
+            vectors.formUnion(head.states)
         }
         heads = Set(found.map(\.digest)).intersection(digests)
         if vectors.values.reduce(0, { $0 + $1.dots.count }) > Self.mostDots { forget() }
@@ -34,9 +34,7 @@ package struct HeadWitness: Sendable {
     package mutating func misses(in found: [SeenHead]) -> Bool {
         guard Rule.lostHeads.isOn, isMissing || !heads.isSubset(of: found.map(\.digest)) else { return false }
         var present: [String: VersionVector] = [:]
-        for (store, state) in found.flatMap(\.states) {
-            present[store, default: VersionVector()].formUnion(state.vector)
-        }
+        for head in found { present.formUnion(head.states) }
         isMissing = vectors.contains { !(present[$0] ?? VersionVector()).isSuperset(of: $1) }
         return isMissing
     }

@@ -208,6 +208,22 @@ extension Message {
         }
     }
 
+    private func append(paths name: String, _ paths: [Text: String]) throws {
+        try container("e", "sv") {
+            try append(name)
+            try container("v", "a{ss}") {
+                try container("a", "{ss}") {
+                    for (key, path) in paths {
+                        try container("e", "ss") {
+                            try append(key.string)
+                            try append(text: path)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Writes the entries of managed settings.
     func append(managed: ManagedDomain) throws {
         for (name, values) in [("forced", managed.forced), ("recommended", managed.recommended)] {
@@ -217,20 +233,7 @@ extension Message {
         }
         try append(patterns: "locked", managed.locked)
         if let ubiquitous = managed.ubiquitous { try append(patterns: "ubiquitous", ubiquitous) }
-        for (name, sources) in [("sources", managed.sources), ("recommended-sources", managed.recommendedSources)] {
-            try container("e", "sv") {
-                try append(name)
-                try container("v", "a{ss}") {
-                    try container("a", "{ss}") {
-                        for (key, path) in sources {
-                            try container("e", "ss") {
-                                try append(key.string)
-                                try append(text: path)
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        try append(paths: "sources", managed.sources)
+        try append(paths: "recommended-sources", managed.recommendedSources)
     }
 }
