@@ -63,8 +63,7 @@ final class Curl {
             throw .libraryMissing(dlerror().map { String(cString: $0) } ?? "")
         }
         func symbol(_ name: String) throws(HTTPFailure) -> UnsafeMutableRawPointer {
-            guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
-            return symbol
+            try Self.symbol(name, in: handle)
         }
         func function<Function>(_ name: String, _: Function.Type = Function.self) throws(HTTPFailure) -> Function {
             unsafeBitCast(try symbol(name), to: Function.self)
@@ -87,12 +86,18 @@ final class Curl {
         guard start(shim_global_default) == CURLE_OK else { throw .libraryMissing("it could not be started") }
     }
 
+    private static func symbol(
+        _ name: String, in handle: UnsafeMutableRawPointer
+    ) throws(HTTPFailure) -> UnsafeMutableRawPointer {
+        guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
+        return symbol
+    }
+
     /// Finds the functions of OpenSSL among the libraries that libcurl has loaded; `nil` if it uses none. They stay
     /// loaded, and so does this.
     private static func tls(in handle: UnsafeMutableRawPointer) -> UnsafeMutablePointer<shim_tls>? {
         func function<Function>(_ name: String) throws(HTTPFailure) -> Function {
-            guard let symbol = dlsym(handle, name) else { throw .libraryMissing("it has no \(name)") }
-            return unsafeBitCast(symbol, to: Function.self)
+            unsafeBitCast(try symbol(name, in: handle), to: Function.self)
         }
         var tls = shim_tls()
         do throws(HTTPFailure) {

@@ -135,9 +135,8 @@ public enum OwnPublication: Sendable {
     case asPublished
     /// This process's last publication, which is a day old, while others have published what this device has joined
     /// since; or which is an hour old, while this device can't read what others have published; or beside which
-    /// something is gone from the remote that this device has joined. The device publishes
-    /// again, so that the loss of another device loses nothing, and so that devices come to share segments and learn
-    /// that theirs may be damaged.
+    /// something is gone from the remote that this device has joined. The device publishes again, so that the loss of
+    /// another device loses nothing, and so that devices come to share segments and learn that theirs may be damaged.
     case outdated
     /// Nothing, or an older publication. The device publishes again.
     case missing

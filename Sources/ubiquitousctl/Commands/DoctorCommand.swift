@@ -14,9 +14,9 @@ struct DoctorCommand: ServiceCommand {
         abstract: "Finds problems with the bus, the service, the account and a remote.",
         discussion: """
             Given a URL, it tests that remote step by step, and undoes what it changes there; without one, it tests \
-            the account's remote. It takes at most 20 seconds for that, and a minute for a URL. At the account's own address, it also tries \
-            the account's credentials and key. Exits with 0 if all is well, 4 if the service can't be reached, and 3 \
-            for any other problem.
+            the account's remote. It takes at most 20 seconds for that, and a minute for a URL. At the account's own \
+            address, it also tries the account's credentials and key. Exits with 0 if all is well, 4 if the service \
+            can't be reached, and 3 for any other problem.
             """)
 
     @OptionGroup var service: ServiceOptions

@@ -85,7 +85,7 @@ struct ManifestCheckCommand: ParsableCommand {
                 .usage, "\"\(file)\": keys roam in the app's store, and the manifest declares none.",
                 advice: "Declare a store identifier, or leave out the keys.")
         }
-        let name = String(file[(file.lastIndex(of: "/").map(file.index(after:)) ?? file.startIndex)...])
+        let name = file.split(separator: "/").last.map(String.init) ?? ""
         let directories = InstalledManifests.directories(in: Variable.value(of:))
         if let rival = InstalledManifests.rivals(of: manifest, named: name, in: directories).first {
             throw Failure(
