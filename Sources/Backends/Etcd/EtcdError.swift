@@ -28,9 +28,14 @@ package struct EtcdRefusal: Error {
         let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
         self.init(
             status: response.status, code: answer?["code"]?.int64.map { Int(clamping: $0) },
-            reason: answer?["error"]?.text ?? answer?["message"]?.text
-                ?? String(decoding: response.body.prefix(200), as: UTF8.self),
-            host: host)
+            reason: answer?["error"]?.text ?? answer?["message"]?.text ?? Self.text(of: response), host: host)
+    }
+
+    /// Returns the beginning of a response that is not etcd's. Nobody wants to read a web page's tags.
+    private static func text(of response: HTTPResponse) -> String {
+        let text = String(decoding: response.body.prefix(200), as: UTF8.self)
+        let isPage = text.drop(while: \.isWhitespace).first == "<"
+        return isPage ? "it answers \(response.status), with a web page" : text
     }
 
     /// Whether the member doesn't know the token, because it has expired or the member was restarted.
@@ -102,7 +107,7 @@ extension RemoteError {
             return (.unsupported, "\(host) requires client certificates, which this service doesn't support.")
         case nil where refusal.status == 400 && reason.contains("HTTPS"):
             return (.unsupported, "\(host) has TLS: the address begins with etcds://.")
-        case nil where refusal.status == 404 || refusal.status == 405 || refusal.status < 300:
+        case nil where [404, 405, 501].contains(refusal.status) || refusal.status < 300:
             return (.unsupported, "\(host) is not an etcd server, or is older than version 3.4.")
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)

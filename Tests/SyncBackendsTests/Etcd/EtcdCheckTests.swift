@@ -43,6 +43,16 @@ struct EtcdCheckTests {
         #expect(checks.last?.isPassed == false && checks.last?.detail == "127.0.0.1 did not answer in time.")
     }
 
+    @Test func `a web server is no etcd, and nobody has to read its page`() async throws {
+        for (status, words) in [(501, "is not an etcd server"), (503, "just now: it answers 503, with a web page")] {
+            let server = try ScriptedServer { _ in ServerAnswer(status, [:], "\n<!DOCTYPE html><title>Sorry</title>") }
+            let checks = await EtcdBackend.check(
+                url: "etcd://127.0.0.1:\(server.port)/settings", credentials: .init(), within: .seconds(5))
+            let detail = checks.last?.detail ?? ""
+            #expect(detail.contains(words) && !detail.contains("<"), "\(checks)")
+        }
+    }
+
     @Test func `a check ends with the step that fails, in words that help`() async throws {
         let cluster = try EtcdCluster(.init(isSecure: true, requiresUser: true))
         func fails(_ url: String, _ credentials: ServerCredentials, at step: String, _ words: String) async {
