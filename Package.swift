@@ -133,7 +133,7 @@ let package = Package(
             name: "ubiquitous-stored",
             dependencies: [
                 "ControlCommands", "StoreDaemon", "SyncBackends", "Replication", "StoreBus", "SDBus", "AppManifest",
-                "Files", "PlainText",
+                "Files", "RemoteAddress", "PlainText",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

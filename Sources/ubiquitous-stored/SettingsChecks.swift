@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import RemoteAddress
 internal import StoreDaemon
 
 /// The certificates to trust for the default account's server, from the file in the settings.
@@ -18,12 +19,17 @@ struct DefaultAuthority {
         defer { if descriptor >= 0 { close(descriptor) } }
         var buffer = [UInt8](repeating: 0, count: Self.maximumSize + 1)
         let count = descriptor < 0 ? -1 : read(descriptor, &buffer, buffer.count)
-        switch count {
-        case 1... where BackendCredentials.isBounded(authority: Array(buffer[..<count])):
-            bytes = Array(buffer[..<count])
-        case ..<0: errors = ["DefaultAuthority=\(path) can't be read: \(String(cString: strerror(errno)))."]
-        case 0: errors = ["DefaultAuthority=\(path) is empty."]
-        default: errors = ["DefaultAuthority=\(path) has \(BackendCredentials.authorityBound)."]
+        guard count >= 0 else {
+            errors = ["DefaultAuthority=\(path) can't be read: \(String(cString: strerror(errno)))."]
+            return
+        }
+        let content = Array(buffer[..<count])
+        if !BackendCredentials.isBounded(authority: content) {
+            errors = ["DefaultAuthority=\(path) has \(BackendCredentials.authorityBound)."]
+        } else if !PEM.hasCertificate(content) {
+            errors = ["DefaultAuthority=\(path) has no certificate in PEM."]
+        } else {
+            bytes = content
         }
     }
 }

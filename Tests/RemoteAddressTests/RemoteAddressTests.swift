@@ -50,4 +50,14 @@ struct RemoteAddressTests {
     func `hosts stand between the scheme and the path`(url: String, authority: String) {
         #expect(RemoteAddress.authority(of: url) == authority)
     }
+
+    @Test func `a file has a certificate by its labels`() {
+        for label in ["CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE"] {
+            let text = "of ca.example\n-----BEGIN \(label)-----\nAA==\n-----END \(label)-----\n"
+            #expect(PEM.hasCertificate(Array(text.utf8)))
+        }
+        for text in ["", "root:x:0:0", "-----BEGIN CERTIFICATE-----\nAA==", "-----BEGIN PRIVATE KEY-----"] {
+            #expect(!PEM.hasCertificate(Array(text.utf8)), "\(text)")
+        }
+    }
 }

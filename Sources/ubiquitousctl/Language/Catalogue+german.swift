@@ -5,6 +5,7 @@ extension Catalogue {
     /// sides, and add it to ``languages``. A test names missing sentences and those out of order.
     static let german = Catalogue(sentences: [
         "  See '{1}' for more information.": "  Mehr dazu: „{1}“",
+        "\"openssl x509 -inform DER -in FILE\" converts one.": "„openssl x509 -inform DER -in DATEI“ wandelt eines um.",
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
         "\"ubiquitousctl account encrypt\" encrypts it.": "„ubiquitousctl account encrypt“ verschlüsselt es.",
         """
@@ -263,6 +264,7 @@ extension Catalogue {
         "Resuming": "Abgleich wird fortgesetzt",
         "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
             "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
+        "Run it outside of the sandbox.": "Führen Sie es außerhalb der Sandbox aus.",
         "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
             "Entscheiden Sie, welche Seite gilt: „ubiquitousctl account resolve local“ oder „remote“.",
         "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
@@ -337,6 +339,7 @@ extension Catalogue {
         "The file \"{1}\"": "Die Datei „{1}“",
         "The file \"{1}\" can't be opened: {2}.": "Die Datei „{1}“ lässt sich nicht öffnen: {2}.",
         "The file \"{1}\" can't be written: {2}.": "Die Datei „{1}“ lässt sich nicht schreiben: {2}.",
+        "The file {1} has no certificate in PEM.": "Die Datei {1} enthält kein Zertifikat in PEM.",
         "The key is missing.": "Der Schlüssel fehlt.",
         "The key {1} comes twice.": "Der Schlüssel {1} kommt zweimal vor.",
         "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
@@ -353,6 +356,8 @@ extension Catalogue {
         """,
         "The server accepts the credentials": "Der Server nimmt die Anmeldedaten an",
         "The service can't start: {1}.": "Der Dienst startet nicht: {1}.",
+        "The service can't tell what sandbox this program is in, and shows it no data.":
+            "Der Dienst kann nicht feststellen, in welcher Sandbox dieses Programm läuft, und zeigt ihm keine Daten.",
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; es wird gewartet, bis er wieder läuft",
         "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",

@@ -52,7 +52,7 @@ struct Credentials: ParsableArguments {
         var options = SignInOptions()
         options.user = login
         // Read this file before asking for a password.
-        options.certificateAuthority = try caFile.map { try WholeFile.read($0) }
+        options.certificateAuthority = try caFile.map(Self.certificates)
         if let passwordFile {
             options.password = try Password.read(from: passwordFile)
         } else if let login, tokenFile == nil {
@@ -60,6 +60,16 @@ struct Credentials: ParsableArguments {
         }
         options.token = try tokenFile.map { try Password.read(from: $0) }
         return options
+    }
+
+    private static func certificates(in file: String) throws -> [UInt8] {
+        let bytes = try WholeFile.read(file)
+        guard PEM.hasCertificate(bytes) else {
+            throw Failure(
+                .usage, "The file \(Output.quoted(file)) has no certificate in PEM.",
+                advice: "\"openssl x509 -inform DER -in FILE\" converts one.")
+        }
+        return bytes
     }
 
     private static let webSchemes = ["http": "webdav", "https": "webdavs", "dav": "webdav", "davs": "webdavs"]
