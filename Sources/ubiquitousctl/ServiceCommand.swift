@@ -20,7 +20,7 @@ extension ServiceCommand {
             } catch let ending as ReportedFailure {
                 return ending.outcome.rawValue
             } catch {
-                let failure = await ServiceUnit.explained(Failure(error))
+                let failure = await Failure.explained(error)
                 Output.complain(failure.description)
                 return failure.outcome.rawValue
             }

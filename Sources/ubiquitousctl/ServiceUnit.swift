@@ -12,15 +12,16 @@ enum ServiceUnit {
     private nonisolated static let name = "ubiquitous-store.service"
     private nonisolated static let systemd = "org.freedesktop.systemd1"
     private static var timer: EventSource?
-    /// The bus on which to ask systemd after a failed call.
-    static var current: BusConnection?
+    /// The bus on which systemd can be asked.
+    private static var bus: BusConnection?
 
     /// Ends the program with the reason if it waits for a service that can't start.
     static func watch(_ connection: ServiceConnection) {
+        bus = connection.bus
         guard connection.owner == nil else { return timer = nil }
         timer = EventLoop.shared.after(.milliseconds(500)) {
             EventLoop.task {
-                if connection.owner == nil, let failure = await failure(connection.bus) {
+                if connection.owner == nil, let failure = await failure() {
                     Progress.clear()
                     Output.complain(failure.description)
                     EventLoop.shared.exit(failure.outcome.rawValue)
@@ -30,17 +31,9 @@ enum ServiceUnit {
         }
     }
 
-    /// Returns that the service can't start, if systemd says so, or that the bus doesn't know the user; otherwise the
-    /// failure itself.
-    static func explained(_ failure: Failure) async -> Failure {
-        guard failure.outcome == .unreachable else { return failure }
-        guard let current, current.isOpen else { return LocalUser.unknown ?? failure }
-        return await Self.failure(current) ?? failure
-    }
-
     /// Returns why the service can't start; `nil` if it can or the reason is unknown.
-    static func failure(_ bus: BusConnection) async -> Failure? {
-        guard let unit = await Unit(bus, name), var reason = unit.reason else { return nil }
+    static func failure() async -> Failure? {
+        guard let bus, let unit = await Unit(bus, name), var reason = unit.reason else { return nil }
         // The unit's status is a sentence.
         if reason.hasSuffix(".") { reason.removeLast() }
         return Failure(

@@ -150,6 +150,21 @@ struct SandboxTests {
     }
 }
 
+extension SandboxTests {
+    @Test func `the command line in an unknown sandbox says why it finds nothing`() async throws {
+        try await withMachine { machine in
+            let app = try SandboxScope("org.example.Notes", on: machine, .snap)
+            let program = try ChildProcess.built("ubiquitousctl")
+            for words in [["status"], ["stores"], ["account", "sync"], ["defaults", "write", "a", "b", "c"]] {
+                let bus = "UBIQUITOUS_STORE_BUS=\(machine.bus.address)"
+                let result = try await app.start(["env", bus, program] + words)
+                #expect(result.exit == .code(3), "\(words) \(result)")
+                #expect(result.error.contains("can't tell what sandbox"), "\(words) \(result)")
+            }
+        }
+    }
+}
+
 /// The scope that flatpak or snapd makes for an app, in systemd's hierarchy of control groups.
 final class SandboxScope {
     enum Confinement: CaseIterable {
@@ -199,11 +214,17 @@ final class SandboxScope {
     }
 
     func call(_ object: (path: String, interface: String), _ rest: [String]) async throws -> ProgramResult {
+        try await start(
+            ["busctl", "--address=\(machine.bus.address)", "call", BusNames.service, object.path, object.interface]
+                + rest)
+    }
+
+    /// Runs a program in the scope.
+    func start(_ arguments: [String]) async throws -> ProgramResult {
         try await run(
             [
                 "sh", "-c", "echo $$ > \"$1/cgroup.procs\" && shift && exec \"$@\"", "sh", directory, "setpriv",
-                "--reuid=\(user)", "--clear-groups", "busctl", "--address=\(machine.bus.address)", "call",
-                BusNames.service, object.path, object.interface,
-            ] + rest)
+                "--reuid=\(user)", "--clear-groups",
+            ] + arguments)
     }
 }

@@ -51,7 +51,7 @@ struct DoctorCommand: ServiceCommand {
             found(Finding("bus", "connected to \(service.bus.address.words)"), &findings)
             try await examine(connection, request, &findings)
         } catch {
-            let failure = await ServiceUnit.explained(Failure(error))
+            let failure = await Failure.explained(error)
             found(Finding(findings.isEmpty ? "bus" : "service", failure.description, isPassed: false), &findings)
             try finish(findings, failure.outcome)
         }

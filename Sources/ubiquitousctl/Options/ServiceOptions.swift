@@ -38,9 +38,10 @@ struct BusOptions: ParsableArguments {
     @BusActor
     func connect() async throws -> ServiceConnection {
         let connection = try await ServiceConnection.open(address, description: "ubiquitousctl")
+        Failure.connection = connection
+        // The session's systemd doesn't know the unit.
         if case .session = address { return connection }
         ServiceUnit.watch(connection)
-        ServiceUnit.current = connection.bus
         return connection
     }
 }
