@@ -69,7 +69,7 @@ struct DefaultsCommandTests {
             }
             try await app("14")
             try await terminal.device.start()
-            expect(try await ctl("--check", "delete", editor, "size"), 1, "does not exist")
+            #expect(try await ctl("--check", "delete", editor, "size").output == "nothing would change")
             #expect(try await ctl("read", editor, "size").output == "\"14\"")
             terminal.device.kill()
             try await app("15")
@@ -281,6 +281,42 @@ struct DefaultsCommandTests {
             #expect(read.output == #"{"size":"red","ui.color":"green"}"# && read.error == "", "\(read)")
             let explained = try await terminal.ctl("defaults", "explain", editor, "ui.color", variables: home)
             #expect(explained.output == "synced store: green\n\(editor): red", "\(explained)")
+        }
+    }
+
+    @Test func `a key that roams because an administrator says so is said to`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            try FileManager.default.createDirectory(
+                atPath: terminal.file("data/ubiquitous-store/manifests.d"), withIntermediateDirectories: true)
+            try terminal.write(
+                "data/ubiquitous-store/manifests.d/editor.plist", ManifestText(notes, application: editor).xml)
+            let home = ["XDG_DATA_HOME=\(terminal.file("data"))"]
+            func remark(_ words: String...) async throws -> Bool {
+                let result = try await terminal.ctl(arguments: ["defaults"] + words, variables: home)
+                return result.error.contains("xx roams")
+            }
+            #expect(try await !remark("write", editor, "xx", "6"))
+            try """
+            <plist version="1.0"><dict><key>Ubiquitous</key><dict><key>\(editor)</key>
+            <array><string>x*</string></array></dict></dict></plist>
+            """.write(toFile: terminal.device.managedDirectory + "/50.plist", atomically: true, encoding: .utf8)
+            try await eventually("the file counts") { try await remark("write", editor, "xx", "7") }
+            #expect(try await remark("explain", editor, "xx"))
+            #expect(try await remark("delete", editor, "xx"))
+        }
+    }
+
+    @Test func `what is deleted already is no change, but for the program of that name`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            expect(try await terminal.ctl("defaults", "write", editor, "size", "14"), 0)
+            for (words, changed) in [
+                (["delete", editor, "size"], true), (["delete", editor, "size"], false),
+                (["delete-all", editor, "size"], false), (["write", editor, "size", "15"], true),
+                (["delete", editor], true), (["delete", editor], false),
+            ] {
+                let result = try await terminal.ctl2(["defaults", "--json"] + words)
+                #expect(result.code == 0 && result.output == #"{"changed":\#(changed)}"#, "\(words) \(result)")
+            }
         }
     }
 

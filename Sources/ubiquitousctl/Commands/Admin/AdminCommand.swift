@@ -134,8 +134,8 @@ struct DeleteDataCommand: ServiceCommand {
                 let data = all.first(where: { $0.name == name })
                     ?? all.first(where: { !$0.isSetAside && $0.user == name })
             else {
-                // Data with a name of this form has been removed already.
-                if ArrivedData.uid(inName: name) != nil { return nil }
+                // The data has been removed already, or a user of this machine has none.
+                if ArrivedData.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
                     advice: "\"ubiquitousctl admin list\" lists what there is.")

@@ -194,7 +194,7 @@ struct DefaultsCall {
             return (layer: found.layer.words, value: found.value, file: file)
         }
         if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
-        try remarkOnRoaming([key])
+        if let managed = managed[domain] { remarkOnRoaming([key], managed) }
         if lines.isEmpty { throw absent(domain, key) }
         if form == .json {
             let layers = lines.map { layer, value, file in
@@ -261,9 +261,15 @@ struct DefaultsCall {
         guard !words.rest.isEmpty else { return try await deleteAll() }
         let (domain, key) = (try domain, try key())
         try await change { present in
-            guard present[key] != nil else { throw absent(domain, key) }
+            if present[key] == nil { try checkRemoval(absent(domain, key)) }
             return [key: .none]
         }
+    }
+
+    /// Throws a failure because there is nothing to remove, as macOS's program does. In this program's own form it is no
+    /// failure: commands are idempotent.
+    private func checkRemoval(_ failure: Failure) throws {
+        if form == .oldStyle { throw failure }
     }
 
     private func deleteAll() async throws {
@@ -276,10 +282,13 @@ struct DefaultsCall {
                 found = true
                 if !isCheck { try await connection.apply([try key(): .none], to: place(domain, isHost: isHost)) }
             }
-            if !found { throw absent(domain, try key()) }
-            return report(true)
+            if !found { try checkRemoval(absent(domain, try key())) }
+            return report(found)
         }
-        guard try await connection.domains(ofUser: uid).contains(domain.string) else { throw absent(domain) }
+        guard try await connection.domains(ofUser: uid).contains(domain.string) else {
+            try checkRemoval(absent(domain))
+            return report(false)
+        }
         if isCheck { return form == .json ? report(true) : Output.print("would remove the domain \(domain)") }
         if words.verb == .delete && words.isCurrentHost {
             try await connection.apply([:], to: place(domain), replacing: true)
@@ -334,8 +343,7 @@ struct DefaultsCall {
         report(!news.isEmpty)
         // macOS's program doesn't print this.
         if form == .oldStyle { return }
-        try await remarkOnManaged(changes.filter { $0.value != nil }.keys.sorted())
-        try remarkOnRoaming(changes.keys.sorted())
+        if !changes.isEmpty { try await remark(on: changes) }
     }
 
     /// Says as JSON whether something has changed or would change.
@@ -354,33 +362,34 @@ struct DefaultsCall {
     /// Returns the store of the domain's keys that the user's devices share, and which keys these are; `nil` if there
     /// are none.
     /// - Parameter managed: what an administrator decides about the domain, who may name other keys than the manifest.
-    private func roaming(_ managed: ManagedDomain? = nil) -> (store: String, keys: KeyPatterns)? {
+    private func roaming(_ managed: ManagedDomain) -> (store: String, keys: KeyPatterns)? {
         let directories = InstalledManifests.directories { uid == geteuid() ? Variable.value(of: $0) : nil }
         guard let domain = words.domain,
             let manifest = InstalledManifests.manifest(ofApp: domain.string, in: directories),
             let store = manifest.identifier
         else { return nil }
-        return (store, managed?.ubiquitous ?? KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) }))
+        return (store, managed.ubiquitous ?? KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) }))
     }
 
-    /// Remarks on keys that the user's devices share, which this command leaves alone.
-    private func remarkOnRoaming(_ keys: [Text]) throws {
-        guard let (store, roaming) = roaming() else { return }
-        for key in keys where roaming.contains(key) {
-            Output.remark("\(key.string) roams: where the store \(store) has its value, programs get that")
-        }
-    }
-
-    /// Remarks on keys that an administrator decides: the value is kept, but programs get another one.
-    private func remarkOnManaged(_ keys: [Text]) async throws {
-        if keys.isEmpty { return }
+    /// Remarks on keys whose values programs don't get from this domain, but from an administrator, or from the store that
+    /// the user's devices share. The command leaves those alone.
+    private func remark(on changes: Changes) async throws {
         let managed = try await connection.managed(place(domain, isHost: false))
-        for key in keys where managed.forced[key] != nil || managed.locked.contains(key) {
+        for (key, value) in changes.sorted(by: { $0.key < $1.key }) where value != nil {
+            guard managed.forced[key] != nil || managed.locked.contains(key) else { continue }
             Output.remark(
                 """
                 Programs don't get this value of \(key.string): an administrator decides it; see "ubiquitousctl defaults \
                 explain"
                 """)
+        }
+        remarkOnRoaming(changes.keys.sorted(), managed)
+    }
+
+    private func remarkOnRoaming(_ keys: [Text], _ managed: ManagedDomain) {
+        guard let (store, roaming) = roaming(managed) else { return }
+        for key in keys where roaming.contains(key) {
+            Output.remark("\(key.string) roams: where the store \(store) has its value, programs get that")
         }
     }
 }
