@@ -68,6 +68,19 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `an address at which no account can be is an error of usage, tried or not`() async throws {
+        try await Terminal.with { terminal in
+            for address in ["webdavs:localhost", "webdavs://a/b%zz", "etcds://", "dropbox://x"] {
+                for more in [[], ["--check"]] {
+                    expect(try await terminal.ctl2(["account", "sign-in", address] + more), 2, "ubiquitousctl: ")
+                }
+            }
+            try terminal.write("none.pem", "root:x:0:0\n")
+            let words = ["account", "sign-in", "webdavs://localhost/x", "--ca-file", terminal.file("none.pem")]
+            expect(try await terminal.ctl2(words), 2, "has no certificate in PEM", "openssl x509")
+        }
+    }
+
     @Test func `the values of the account from before go along into a new one if the user wants it`() async throws {
         try await Self.withFolder { terminal, url in
             let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
@@ -169,7 +182,7 @@ import UbiquitousStoreTesting
     @Test func `what a store that stays on this device can't do names the command that changes that`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("set", "theme", "dark"), 0)
-            expect(try await terminal.ctl("account", "sign-in", "ftp://example.org/x"), 3, "There is no backend")
+            expect(try await terminal.ctl("account", "sign-in", "ftp://example.org/x"), 2, "There is no backend")
             expect(try await terminal.ctl("account", "sign-in", url), 0)
             expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
             expect(try await terminal.ctl("get", "--fresh", "theme"), 3, "stores sync \(notes) on")

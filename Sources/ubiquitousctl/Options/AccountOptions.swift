@@ -77,7 +77,14 @@ extension AccountOptions {
         }
         if !isSame && !change.check {
             try await Progress.showing("Signing in") {
-                _ = try await account.signIn(url, request, timeout: Patience.remote)
+                do { _ = try await account.signIn(url, request, timeout: Patience.remote) } catch let error
+                    as UbiquitousStoreError where error.code == .backendUnsupported
+                {
+                    // Only the steps tell whether the address is wrong, or its server.
+                    let wrong = try await Self.steps(account, url, request).first { !$0.isPassed }
+                    if let wrong, wrong.step == "address" { throw Self.failure(wrong) }
+                    throw error
+                }
             }
         }
         change.report(isSame ? nil : plan)
@@ -96,14 +103,16 @@ extension AccountOptions {
         _ account: AccountObject, _ url: String, _ request: SignInOptions
     ) async throws -> [BackendStep] {
         try await Progress.showing("Trying \(url)") {
-            try await account.check(url, request, timeout: Patience.remote)
+            do { return try await account.check(url, request, timeout: Patience.remote) } catch let error
+                as UbiquitousStoreError where error.code == .backendUnsupported
+            { throw Failure(.usage, Sentence(verbatim: error.message), advice: "Nothing was changed.") }
         }
     }
 
     private static func failure(_ wrong: BackendStep) -> Failure {
-        let outcome = ["connect", "time"].contains(wrong.step) ? Outcome.unreachable : .refused
+        let outcomes: [String: Outcome] = ["address": .usage, "connect": .unreachable, "time": .unreachable]
         return Failure(
-            outcome, Sentence(verbatim: wrong.detail),
+            outcomes[wrong.step] ?? .refused, Sentence(verbatim: wrong.detail),
             advice: Failure.advice(on: wrong.detail) ?? "Nothing was changed.")
     }
 }

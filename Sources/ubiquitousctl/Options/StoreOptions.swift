@@ -86,7 +86,7 @@ struct StoreOptions: ParsableArguments {
         if let store = store ?? Variable.identifier.value {
             guard Manifest.isName(store) else {
                 throw Failure(
-                    .refused, "\(Output.quoted(store)) can't name a store.",
+                    .usage, "\(Output.quoted(store)) can't name a store.",
                     advice: "A store's name has 1 to 255 of the characters A-Z a-z 0-9 . _ -, and isn't . or ..")
             }
             return store

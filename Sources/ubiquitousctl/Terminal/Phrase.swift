@@ -72,14 +72,17 @@ enum Phrase {
             """)
     }
 
-    /// Returns the words with their numbers, four to a line.
-    static func lines(_ words: [String]) -> String {
+    /// Returns the words with their numbers, four to a line at most.
+    /// - Parameter width: the terminal's, in columns.
+    static func lines(_ words: [String], width: Int? = Style.width(of: STDERR_FILENO)) -> String {
+        let column = 14
         let numbered = words.enumerated().map { number, word in
             let text = "\(number < 9 ? " " : "")\(number + 1). \(word)"
-            return text + String(repeating: " ", count: max(1, 14 - text.count))
+            return text + String(repeating: " ", count: max(1, column - text.count))
         }
-        return stride(from: 0, to: numbered.count, by: 4).map { start in
-            "  " + numbered[start..<min(start + 4, numbered.count)].joined()
+        let count = width.map { max(1, min(4, ($0 - 2) / column)) } ?? 4
+        return stride(from: 0, to: numbered.count, by: count).map { start in
+            "  " + numbered[start..<min(start + count, numbered.count)].joined()
         }.joined(separator: "\n")
     }
 }
