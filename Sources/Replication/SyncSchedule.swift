@@ -162,7 +162,12 @@ public struct SyncSchedule: Equatable, Sendable {
             lastUpload = now
         }
         pushDue = isPending ? pushDue ?? nextUpload(now) : nil
-        pollInterval = received || uploaded ? pace.shortestInterval : min(pollInterval * 3 / 2, longestPoll ?? .max)
+        if received || uploaded {
+            pollInterval = pace.shortestInterval
+        } else if let longestPoll {
+            // At most a day and a half; without polls, it could double until it overflows.
+            pollInterval = min(pollInterval * 3 / 2, longestPoll)
+        }
         if let interval { pullDue = min(pullDue ?? .max, now + interval) }
     }
 

@@ -47,6 +47,21 @@ struct SyncScheduleTests {
         #expect(schedule.nextCycle == seconds(22) + 50_000)
     }
 
+    @Test func `cycles without news for an absent user who is not polled for go on for ever`() {
+        var pace = SyncPace()
+        pace.absentPoll = .zero
+        var schedule = rested(pace)
+        schedule.follow(circumstances(.absent), seconds(1))
+        for cycle in 1...200 {
+            schedule.request(seconds(cycle))
+            expectBegin(&schedule, seconds(cycle), uploads: true)
+            schedule.passed(seconds(cycle), received: false, uploaded: false, isPending: false)
+        }
+        #expect(schedule.nextCycle == nil)
+        schedule.follow(circumstances(.present), seconds(300))
+        #expect(schedule.nextCycle == seconds(300))
+    }
+
     @Test func `what an administrator has changes wait holds for the first one, too`() {
         var pace = SyncPace()
         pace.coalescing = .seconds(20)
