@@ -16,14 +16,15 @@ extension AccountSync {
     ///   - remote: the account that opening it has found.
     ///   - bringsValues: whether to write the present values to the account, if it is new.
     ///   - deviceName: another name for this device; `nil` keeps the present one.
+    ///   - isPaused: whether no cycle begins before ``setPaused(_:)`` allows it.
     /// - Throws: if the database fails; then nothing has changed.
     package func signIn(
         to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
-        deviceName: String? = nil
+        deviceName: String? = nil, isPaused: Bool = false
     ) throws(EngineError) {
         try replica.enter(remote, bringsValues: bringsValues && remote.isNew)
         leaveBackend("The account was signed in anew.")
-        replica.isPaused = false
+        replica.isPaused = isPaused
         if let deviceName { devices.takeName(deviceName) }
         start(backend)
     }
@@ -55,9 +56,11 @@ extension AccountSync {
 
     /// Signs in to an account that was gone from its remote and that this device has restored there. All that this
     /// device has is uploaded.
-    package func signIn(to backend: any RemoteBackend, asRestored remote: RemoteAccount) throws(EngineError) {
+    package func signIn(
+        to backend: any RemoteBackend, asRestored remote: RemoteAccount, isPaused: Bool = false
+    ) throws(EngineError) {
         if Rule.publishAnew.isOn { try database.forgetPublication() }
-        try signIn(to: backend, as: remote, bringingValues: false)
+        try signIn(to: backend, as: remote, bringingValues: false, isPaused: isPaused)
     }
 
     /// Signs out. The values stay in the account, and writes to them are pending until it is signed in again.

@@ -141,6 +141,20 @@ struct AccountStateTests {
         }
     }
 
+    @Test func `renewing the credentials of a paused account begins no cycle`() async throws {
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            try await account.join(devices.url)
+            try await account.setPaused(true)
+            try await account.subscribe()
+            _ = try await account.signIn(devices.url, ["renew": .boolean(true), "device-name": .string("kitchen")])
+            #expect(try await account.state() == "paused")
+            #expect(!account.received.contains { $0.state != "paused" }, "\(account.received)")
+            try await devices.laptop.restart()
+            #expect(try await account.state() == "paused")
+        }
+    }
+
     @Test func `AccountChanged comes when something changed, and not twice`() async throws {
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)

@@ -17,7 +17,7 @@ extension UserAccount {
         let phrase = try EncryptionOptions.read(text)
         // A caller that learns of the missing key may call before the cycle that found it has been followed up.
         try move.giveWayIfDue()
-        let file = try saved.signedIn()
+        var file = try saved.signedIn()
         let isKeyUnusable = file.isEncrypted == true && keys.current(of: file) == nil
         if sync.identifiers.isEmpty, !sync.needsKey, !sync.isPaused, sync.hasBackend {
             // Before the first pull, it isn't known whether the account needs the phrase.
@@ -30,15 +30,15 @@ extension UserAccount {
         guard mayWait, file.movingTo == nil else {
             throw BusError.store(.conflict, "The account does not wait for a recovery phrase.")
         }
+        // Sync goes on once the account is unlocked.
+        file.isPaused = nil
         let (former, forms) = keys.former(of: file)
         try await reach(file.url, file.credentials, .phrase(phrase)) {
             try await Self.open($0, joiningFrom: (former, forms))
         } then: { backend, remote, held in
             guard remote.isNamed(file.account) else { return try adoptKey(file, to: remote, backend, held, forms) }
             try keys.keep(held, wasShown: true)
-            var next = file
-            next.isPaused = nil
-            try saved.commit(next) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
+            try saved.commit(file) { try sync.signIn(to: backend, as: remote, bringingValues: false) }
         }
         keys.settle(accountIdentifier)
         listen()

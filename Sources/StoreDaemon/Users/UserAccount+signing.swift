@@ -39,15 +39,18 @@ extension UserAccount {
                     url: url, account: remote.identifier, credentials: credentials,
                     deviceName: deviceName ?? sync.devices.own.name,
                     announcesName: deviceName != nil || sync.devices.announcesName,
-                    isEncrypted: held == nil ? nil : true)
+                    isEncrypted: held == nil ? nil : true, isPaused: staysPaused ? true : nil)
                 // The account in this remote may have moved to the key since.
                 if var former, !remote.isNamed(former.account) {
                     former.credentials = credentials
+                    former.isPaused = staysPaused ? true : nil
                     return try adoptKey(former, to: remote, backend, held, before.1)
                 }
                 try keys.keep(held, wasShown: encryption.phrase != nil)
                 try saved.commit(file) {
-                    try sync.signIn(to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName)
+                    try sync.signIn(
+                        to: backend, as: remote, bringingValues: bringingValues, deviceName: deviceName,
+                        isPaused: staysPaused)
                 }
             }
         }
@@ -68,7 +71,6 @@ extension UserAccount {
         keys.settle(accountIdentifier)
         listen()
         move.watch()
-        if staysPaused { try await setPaused(true) }
         log(
             act: "\(userName) signed in to \(url)\(wasMade ? ", where an account was made" : "").",
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
@@ -204,18 +206,18 @@ extension UserAccount {
 
     /// Switches to the key that the account has moved to, and uploads all of this device's data under it.
     /// - Parameters:
-    ///   - file: the account's file so far.
+    ///   - file: the account's file so far, with whether sync is paused from now on.
     ///   - former: the forms that the account had before.
     func adoptKey(
         _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
         _ former: FormerForms
     ) throws {
         try keys.keep(held, wasShown: true, former: former)
-        var next = file.gone(over: remote.identifier)
-        next.isPaused = nil
         let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
-        try saved.commit(next) {
-            try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names))
+        try saved.commit(file.gone(over: remote.identifier)) {
+            try sync.signIn(
+                to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names),
+                isPaused: file.isPaused == true)
         }
     }
 
