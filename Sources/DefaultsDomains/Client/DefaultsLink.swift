@@ -238,7 +238,7 @@ final class DefaultsLink {
             await process.updateOutboxBeforeSending(place.domain)
             guard attempt == self.attempt else { return }
             do {
-                let generation = try await (call.isIndivisible ? Patience() : .none).call {
+                let generation = try await (call.isIndivisible ? Patience.long : .none).call {
                     try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
                 }
                 guard attempt == self.attempt else { return }
@@ -293,15 +293,14 @@ final class DefaultsLink {
     }
 
     private func fetch(_ layer: SearchList.Layer) {
+        // Opening the domain again reads it.
+        guard let connection, let process, let place = place(layer) else { return }
         guard fetching.insert(layer).inserted else {
             fetchAgain.insert(layer)
             return
         }
         let attempt = attempt
         EventLoop.task {
-            guard let connection = self.connection, let process = self.process, let place = self.place(layer) else {
-                return
-            }
             do {
                 let snapshot = try await connection.snapshot(place, since: process.generation(layer))
                 guard attempt == self.attempt else { return }

@@ -48,9 +48,9 @@ package struct OutboxDelivery {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
             let writes = file.abandoned().filter { OutboxTarget($0, of: domain) == target }
             do {
-                try await deliver(writes, to: target)
-                await delivered(writes)
-                try file.remove(writes)
+                let settled = try await deliver(writes, to: target)
+                await delivered(settled)
+                try file.remove(settled)
             } catch {
                 failure = error
             }
@@ -58,32 +58,40 @@ package struct OutboxDelivery {
         if let failure { throw failure }
     }
 
-    private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
+    /// - Returns: the writes that the service has taken, or will never take. Those for which it has no room now stay for
+    ///   the next time.
+    private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws -> [Outbox.Write] {
         var rest = [writes[...]]
-        var lost: [Text] = []
-        var reason: UbiquitousStoreError?
+        var settled: [Outbox.Write] = []
+        var refused = (lost: [Text](), reason: UbiquitousStoreError?.none)
         while let part = rest.popLast() {
             do {
                 try await (part.count == 1 ? Patience() : .none).call {
                     try await connection.deliver(Array(part), to: target)
                 }
+                settled += part
             } catch let error as UbiquitousStoreError where error.isRefusal {
-                // In halves, only those fail in the end that the service refuses by themselves. It will never take them.
+                // In halves, only those fail in the end that the service refuses by themselves.
                 let middle = (part.startIndex + part.endIndex) / 2
                 if part.count > 1 {
                     rest += [part[middle...], part[..<middle]]
                     continue
                 }
-                reason = reason ?? error
-                lost += part.map(\.key)
-                if error.isRefusalOfAll {
-                    lost += rest.flatMap { $0.map(\.key) }
-                    rest = []
+                let all = error.isRefusalOfAll ? Array(([part] + rest).joined()) : Array(part)
+                if error.isRefusalOfAll { rest = [] }
+                // The user's other programs may have used up what a user may have under way.
+                if error.code == .limitsExceeded {
+                    logDefaults(all.map(\.key), "of \(target.name) wait for the next start: \(error)")
+                    continue
                 }
+                refused = (refused.lost + all.map(\.key), refused.reason ?? error)
+                settled += all
             }
         }
-        guard let reason else { return }
-        let verb = lost.count == 1 ? "was not stored and is" : "were not stored and are"
-        logDefaults(lost, "of \(target.name) \(verb) lost: \(reason)")
+        if let reason = refused.reason {
+            let verb = refused.lost.count == 1 ? "was not stored and is" : "were not stored and are"
+            logDefaults(refused.lost, "of \(target.name) \(verb) lost: \(reason)")
+        }
+        return settled
     }
 }

@@ -85,6 +85,8 @@ package struct OutboxFile: Sendable {
             var outbox: Outbox
             switch load(path, settingAside: true) {
             case .otherVersion: continue
+            case .unreadable(let reason):
+                return complain("Settings of \(domain) can't be kept in \(path), which can't be read: \(reason).")
             case .none: outbox = Outbox(domain: domain)
             case .outbox(let present): outbox = present
             }
@@ -146,6 +148,8 @@ package struct OutboxFile: Sendable {
     private enum Contents {
         case none
         case otherVersion
+        /// The file can't be opened or read now. It must not be replaced, because others' writes are in it.
+        case unreadable(SystemError)
         case outbox(Outbox)
     }
 
@@ -160,16 +164,18 @@ package struct OutboxFile: Sendable {
 
     private func load(_ path: String, settingAside: Bool) -> Contents {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return .none }
+        // A link, which is not followed, is replaced.
+        guard descriptor >= 0 else { return [ENOENT, ELOOP].contains(errno) ? .none : .unreadable(SystemError(errno)) }
         defer { close(descriptor) }
         // Only this user can write to the directory, so the file that is checked is the one that was opened.
-        guard Self.isOwn(directory, S_IFDIR), Self.isOwn(path, S_IFREG),
-            let bytes = try? Files.read(descriptor, atMost: Self.maximumSize)
-        else { return .none }
+        guard Self.isOwn(directory, S_IFDIR), Self.isOwn(path, S_IFREG) else { return .none }
         do {
+            guard let bytes = try Files.read(descriptor, atMost: Self.maximumSize) else { throw SystemError(EFBIG) }
             return .outbox(try Outbox(bytes, domain: domain))
         } catch Outbox.Failure.version {
             return .otherVersion
+        } catch let error as SystemError where error.number != EFBIG {
+            return .unreadable(error)
         } catch {
             guard settingAside else { return .none }
             complain("The outbox \(path) can't be read (\(error)); it is kept as \(path).unreadable.")

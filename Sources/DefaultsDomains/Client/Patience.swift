@@ -20,6 +20,9 @@ struct Patience {
         return try await body()
     }
 
+    /// For a process's own writes, which otherwise are taken back: almost sixteen seconds.
+    static let long = Patience(delays: Patience().delays + [.seconds(4), .seconds(8)])
+
     /// No patience, for calls that are made again in parts when they are refused.
     static let none = Patience(delays: [])
 }
