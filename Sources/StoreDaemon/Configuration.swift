@@ -44,8 +44,8 @@ package struct Configuration: Sendable {
     package var defaultAuthority: [UInt8]?
     /// What is wrong in the settings, in sentences. The other settings apply.
     package var settingsErrors: [String]
-    /// Which folder roots the unit's sandbox keeps the service from writing to, in sentences.
-    package var folderRootProblems: [String] = []
+    /// Returns why folder roots can't be used, in sentences. It may wait for a server that doesn't answer.
+    package var checkFolderRoots: @Sendable () -> [String] = { [] }
     /// How often the service polls and uploads.
     package var pace: SyncPace
     /// The limits of a store. They don't change while the service runs, because clients read them as a constant.

@@ -37,6 +37,9 @@ package final class Daemon {
     private var heldAllowance: HeldAllowance?
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
+    private var folderRootProblems: [String] = []
+    /// A thread of its own, because a folder root may be on a server that never answers.
+    private let folderRoots = WorkThread(WorkPool(threads: 1))
     /// The last decision that was logged.
     private var lastIdleDecision: IdleDecision?
     private var isStopping = false
@@ -95,12 +98,21 @@ package final class Daemon {
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
         for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
-        for problem in configuration.folderRootProblems { logger.error("\(problem)") }
+        checkFolderRoots()
         armIdleTimer()
     }
 
     /// What an administrator has provided and the service can't use, in sentences.
-    var warnings: [String] { configuration.folderRootProblems + managed.problems + manifests.problems }
+    var warnings: [String] { folderRootProblems + managed.problems + manifests.problems }
+
+    /// Finds out on another thread which folder roots can't be used.
+    private func checkFolderRoots() {
+        EventLoop.task { [weak self, folderRoots, check = configuration.checkFolderRoots] in
+            guard let problems = try? await folderRoots.result(of: check), let self else { return }
+            for problem in problems where !folderRootProblems.contains(problem) { logger.error("\(problem)") }
+            folderRootProblems = problems
+        }
+    }
 
     private static func afterAWhile(_ action: @Sendable () -> Void) async {
         var timer: EventSource?
@@ -223,6 +235,7 @@ package final class Daemon {
                 """)
         }
         (manifests.logger, managed.logger) = (next.logger, next.logger)
+        checkFolderRoots()
         clients.apply(next.bounds)
         for user in users.all { user.renewConfiguration() }
         armIdleTimer()

@@ -25,11 +25,12 @@ extension Command {
             checkBackend: Backends.check,
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
         if effectiveMode == .system {
-            let mounts = Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20)
-            let links = settings.folderRoots.map { ($0, FolderRootCheck.link($0)) }
-            configuration.folderRootProblems =
-                links.compactMap(\.1)
-                + MountTable(mounts ?? "").problems(ofFolderRoots: links.filter { $0.1 == nil }.map(\.0))
+            configuration.checkFolderRoots = { [roots = settings.folderRoots] in
+                let mounts = Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20)
+                let links = roots.map { ($0, FolderRootCheck.link($0)) }
+                return links.compactMap(\.1)
+                    + MountTable(mounts ?? "").problems(ofFolderRoots: links.filter { $0.1 == nil }.map(\.0))
+            }
         }
         if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }
         return configuration
