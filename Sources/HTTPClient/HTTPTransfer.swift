@@ -148,7 +148,9 @@ final class HTTPTransfer {
     private func setPatience(_ patience: HTTPRequest.Patience) throws(HTTPFailure) {
         var (whole, stall) = (options.wholeTime, max(.seconds(1), options.stallTime))
         switch patience {
-        case .usual, .silence: break
+        case .usual: break
+        // HTTPSilence measures it, by what the kernel has moved.
+        case .silence(let limit): (whole, stall) = (whole == .zero ? .zero : max(whole, limit * 4), .zero)
         case .endless: (whole, stall) = (.zero, .zero)
         }
         if let deadline = options.deadline {

@@ -332,6 +332,17 @@ struct HTTPClientTests {
         #expect(try await HTTPClient(options()).send(request).body.count == 1000)
     }
 
+    @Test func `an answer that begins after the usual time is waited for`() async throws {
+        let server = try ScriptedServer { _ in
+            usleep(2_500_000)
+            return ServerAnswer(200)
+        }
+        var (options, request) = (HTTPOptions(), HTTPRequest("GET", try address(server)))
+        (options.stallTime, options.wholeTime) = (.seconds(1), .seconds(2))
+        request.patience = .silence(.seconds(60))
+        #expect(try await HTTPClient(options).send(request).status == 200)
+    }
+
     @Test func `a request that goes slowly is no silence`() async throws {
         let server = try ScriptedServer(readingPause: 50) { _ in ServerAnswer(201) }
         let body = [UInt8](repeating: 1, count: 6 << 20)
