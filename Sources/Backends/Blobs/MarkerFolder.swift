@@ -60,7 +60,8 @@ final class MarkerFolder<Storage: BlobStorage> {
     func forget() { (plain, sealed, notes, formerNames) = ([], [:], [:], [:]) }
 
     /// Reads the markers in the remote, and repairs those of this device's keys.
-    /// - Parameter expected: identifiers to read even if they are not listed, in a folder too full to be listed whole.
+    /// - Parameter expected: identifiers to read before others; also if they are not listed, in a folder too full to be
+    ///   listed whole.
     func read(
         _ protection: Protection, expecting expected: Set<Bits128> = []
     ) async throws(RemoteError) -> FoundMarkers {
@@ -72,8 +73,8 @@ final class MarkerFolder<Storage: BlobStorage> {
         let own = protection.held.map { Bits128($0.key.identifier) }
         // If the folder is too full, a marker that is not listed may still exist.
         let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
-        for identifier in names.sorted(by: { ($0 == own ? 0 : 1, $0) < ($1 == own ? 0 : 1, $1) }) {
-            guard found.sealed.count < SeenMarkers.mostRead else { break }
+        func rank(_ name: Bits128) -> Int { name == own ? 0 : expected.contains(name) ? 1 : 2 }
+        for identifier in names.sorted(by: { (rank($0), $0) < (rank($1), $1) }).prefix(SeenMarkers.mostRead) {
             try await read(identifier, of: protection.held, &found)
         }
         for held in protection.ownKeys { await mend(held, &found) }

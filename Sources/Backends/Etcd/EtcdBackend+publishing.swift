@@ -143,12 +143,12 @@ extension EtcdBackend {
         let parts = try await client.range(EtcdRange(under: layout.parts, keysOnly: true)).rows.rows
         if parts.isEmpty { return }
         let stores = Set(parts.compactMap { layout.storeOfPart($0) })
-        var needed: [[UInt8]] = []
+        var needed: Set<[UInt8]> = []
         for store in stores {
             let state = try await reader.read(store, after: position).state
-            needed += state.entries.values.map { layout.parts(store, $0.dot) }
+            needed.formUnion(state.entries.values.map { layout.parts(store, $0.dot) })
         }
-        for part in parts where !needed.contains(where: { part.key.starts(with: $0) }) {
+        for part in parts where !needed.contains(EtcdLayout.entry(ofPart: part)) {
             _ = try await client.commit(
                 EtcdTransaction(
                     conditions: [.value(layout.account, is: position.row)], operations: [.delete(part.key)]))

@@ -14,9 +14,11 @@ package struct EtcdRefusal: Error {
     let code: Int?
     let reason: String
     let host: String
+    /// For how many seconds a server before the member asks not to be called.
+    let retryAfter: Int?
 
-    package init(status: Int, code: Int?, reason: String, host: String) {
-        (self.status, self.code, self.host) = (status, code, host)
+    package init(status: Int, code: Int?, reason: String, host: String, retryAfter: Int? = nil) {
+        (self.status, self.code, self.host, self.retryAfter) = (status, code, host, retryAfter)
         self.reason = reason.cleaned(atMost: Self.longestReason)
     }
 
@@ -28,7 +30,8 @@ package struct EtcdRefusal: Error {
         let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
         self.init(
             status: response.status, code: answer?["code"]?.int64.map { Int(clamping: $0) },
-            reason: answer?["error"]?.text ?? answer?["message"]?.text ?? Self.text(of: response), host: host)
+            reason: answer?["error"]?.text ?? answer?["message"]?.text ?? Self.text(of: response), host: host,
+            retryAfter: response.retryAfter)
     }
 
     /// Returns the beginning of a response that is not etcd's. Nobody wants to read a web page's tags.
@@ -83,7 +86,7 @@ extension RemoteError {
     /// Makes the error that tells users why a member refused a request.
     init(_ refusal: EtcdRefusal, at place: String, hasCredentials: Bool) {
         let (code, sentence) = Self.meaning(of: refusal, place, hasCredentials)
-        self.init(code, sentence)
+        self.init(code, sentence, retryAfter: refusal.retryAfter)
     }
 
     private static func meaning(

@@ -82,6 +82,11 @@ struct EtcdLayout {
 }
 
 extension EtcdLayout {
+    /// Returns what the keys of all parts of an entry begin with.
+    static func entry(ofPart row: EtcdRow) -> [UInt8] {
+        Array(row.key[..<(row.key.lastIndex(of: slash).map { $0 + 1 } ?? 0)])
+    }
+
     /// Returns the store of a part of a value; `nil` if the row is elsewhere or malformed.
     func storeOfPart(_ row: EtcdRow) -> String? {
         guard row.key.starts(with: parts) else { return nil }
