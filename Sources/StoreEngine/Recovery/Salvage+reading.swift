@@ -73,17 +73,22 @@ extension Salvage {
     private func rows(of table: String, _ db: Database) -> [Row] {
         var rows: [Int64: Row] = [:]
         for order in ["ASC", "DESC"] {
-            do {
-                let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM \(table) ORDER BY id \(order)")
-                while let row = try cursor.next() {
-                    let id: Int64 = try row.decode(forColumn: "id")
-                    // A damaged tree may lead back to rows that were read before.
-                    guard rows.updateValue(row.copy(), forKey: id) == nil || order == "DESC" else { break }
-                }
-                break
-            } catch { continue }
+            let isWhole = try? add("SELECT * FROM \(table) ORDER BY id \(order)", to: &rows, db)
+            if isWhole == true { break }
         }
         return rows.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Adds rows by their identifiers, up to one that was read before: a damaged tree may lead back to it again and again.
+    /// - Returns: whether the end was reached.
+    private func add(_ sql: String, to rows: inout [Int64: Row], _ db: Database) throws -> Bool {
+        let cursor = try Row.fetchCursor(db, sql: sql)
+        while let row = try cursor.next() {
+            let id: Int64 = try row.decode(forColumn: "id")
+            guard rows[id] == nil else { return false }
+            rows[id] = row.copy()
+        }
+        return true
     }
 
     /// Returns the last row of each key that could be read, in the order of their sequences.
