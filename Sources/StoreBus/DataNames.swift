@@ -8,6 +8,16 @@ public enum DataNames {
     /// The name of the file in a backup that names the data that could not be copied, and why.
     public static let notCopied = "not-copied"
 
+    /// The most bytes of a user's name that is recorded in the user's data.
+    public static let longestUserName = 256
+
+    /// Returns the uid in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if the name has another form.
+    public static func uid(inName name: String) -> UInt32? {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard let uid = UInt32(parts[0].dropFirst()), parts[0] == "u\(uid)", parts.count != 2 else { return nil }
+        return uid
+    }
+
     /// Returns the name for data that is set aside: `u1000.ada.1763800000`, with the seconds since 1970 at the end.
     ///
     /// It is later than all of the user's names, even if the clock is behind: the oldest copies are removed first.

@@ -9,8 +9,8 @@ internal import StoreEngine
 
 /// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
 ///
-/// Each database is copied in one transaction, and other files are only ever replaced whole. So a copy is what a crash
-/// at that moment would leave, and the next start can recover from it.
+/// Each database is copied in one transaction, and then the other files, which are only ever replaced whole, and before
+/// the database. So a copy is what a crash could leave, and the next start can recover from it.
 ///
 /// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
 enum DataBackup {
@@ -82,6 +82,7 @@ enum DataBackup {
     private static func copy(_ data: UserData, to path: String) throws {
         let directory = data.path
         try make(path)
+        try DatabaseFile.copy(from: directory, to: path)
         let names: [String]
         do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
             throw BusError.failed("The directory \(directory) can't be read: \(error).")
@@ -97,7 +98,6 @@ enum DataBackup {
             }
         }
         try MachineRecord.write(in: path, uid: data.uid)
-        try DatabaseFile.copy(from: directory, to: path)
     }
 
     private static func removeOld(in stateDirectory: String, _ now: UInt64) {

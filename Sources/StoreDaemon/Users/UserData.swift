@@ -28,7 +28,7 @@ struct UserData {
         if name.utf8.contains(UInt8(ascii: "/")) { return nil }
         // A user's name can have dots: u1000.ada.lovelace@example.org.1763800000.
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard let uid = UInt32(parts[0].dropFirst()), "u\(uid)" == parts[0], parts.count != 2 else { return nil }
+        guard let uid = DataNames.uid(inName: name) else { return nil }
         (self.name, self.uid, path) = (name, uid, "\(stateDirectory)/\(name)")
         owner = UserDirectory.recordedName(in: path)
         let seconds = parts.count == 1 ? nil : DataNames.seconds(parts[parts.count - 1])

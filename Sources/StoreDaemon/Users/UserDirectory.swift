@@ -105,7 +105,7 @@ struct UserDirectory {
 
     /// Returns the name of the user whose data a directory has; `nil` if it isn't recorded.
     static func recordedName(in path: String) -> String? {
-        Files.text(of: path + "/user", atMost: 256).flatMap { $0.isEmpty ? nil : $0 }
+        Files.text(of: path + "/user", atMost: DataNames.longestUserName).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Records in data that was set aside that it is this user's. It must not run on the bus's thread.
@@ -120,12 +120,15 @@ struct UserDirectory {
 
     /// Makes marked data this user's. Data that the user already has is set aside.
     func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
-        if exists {
-            let aside = try setAside(as: recordedName ?? "unknown", time: time)
-            close(open("\(aside)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+        let aside = exists ? try setAside(as: recordedName ?? "unknown", time: time) : nil
+        guard rename(data.path, path) == 0 else {
+            let failure = PrivateFile.Failure(path: path, code: errno)
+            if let aside { rename(aside, path) }
+            throw failure
         }
-        unlink("\(data.path)/\(DataNames.copyMark)")
-        guard rename(data.path, path) == 0 else { throw PrivateFile.Failure(path: path, code: errno) }
+        unlink("\(path)/\(DataNames.copyMark)")
+        guard let aside else { return }
+        close(open("\(aside)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
     }
 
     /// Syncs an adoption to the disk. It must not run on the bus's thread.

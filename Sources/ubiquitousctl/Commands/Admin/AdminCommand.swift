@@ -4,6 +4,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import PropertyList
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
 /// `admin`.
@@ -135,7 +136,7 @@ struct DeleteDataCommand: ServiceCommand {
                     ?? all.first(where: { !$0.isSetAside && $0.user == name })
             else {
                 // The data has been removed already, or a user of this machine has none.
-                if ArrivedData.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
+                if DataNames.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
                     advice: "\"ubiquitousctl admin list\" lists what there is.")

@@ -61,14 +61,13 @@ struct BackUpCommand: ServiceCommand {
     /// Writes a copy of the data to the archive, and removes it.
     /// - Returns: what the copy lacks.
     private func write(_ directory: String, to archive: Int32, _ owner: ServiceOwner) throws -> [String] {
+        defer { _ = owner.run(["rm", "-rf", "--", directory]) }
         let list = try owner.perform {
             let path = "\(directory)/\(DataNames.notCopied)"
             return access(path, F_OK) == 0 ? try WholeFile.read(path) : []
         }
         let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "-c", "."]
-        let code = owner.run(tar, output: archive)
-        _ = owner.run(["rm", "-rf", "--", directory])
-        guard code == 0, fsync(archive) == 0 else {
+        guard owner.run(tar, output: archive) == 0, fsync(archive) == 0 else {
             unlink(file)
             throw Failure(.refused, "Tar could not write \(Output.printable(file)).")
         }

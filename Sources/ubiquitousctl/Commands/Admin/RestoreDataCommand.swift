@@ -246,7 +246,7 @@ struct ArrivedData: Sendable {
     ///   - present: the names of the data on this machine.
     init?(_ directory: String, in place: String, besides present: Set<String>) {
         var status = stat()
-        guard let uid = Self.uid(inName: directory),
+        guard let uid = DataNames.uid(inName: directory),
             lstat("\(place)/\(directory)", &status) == 0, status.st_mode & S_IFMT == S_IFDIR
         else { return nil }
         self.directory = directory
@@ -255,13 +255,9 @@ struct ArrivedData: Sendable {
         name = directory == "u\(uid)" ? aside : directory
     }
 
-    /// Returns the uid in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if the name has another form.
-    static func uid(inName name: String) -> UInt32? {
-        name.first == "u" ? UInt32(name.dropFirst().prefix { $0 != "." }) : nil
-    }
-
     private static func recordedName(in directory: String) -> String? {
-        guard let bytes = try? WholeFile.read(directory + "/user"), (1...64).contains(bytes.count),
+        guard let bytes = try? WholeFile.read(directory + "/user"),
+            (1...DataNames.longestUserName).contains(bytes.count),
             !bytes.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "/") })
         else { return nil }
         return String(decoding: bytes, as: UTF8.self)
