@@ -36,7 +36,7 @@ final class HTTPSession {
 
     func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         var request = request
-        for _ in 0..<Self.mostRedirections {
+        for _ in 0...Self.mostRedirections {
             let response = try await authenticate(request)
             guard let place = try redirection(response, from: request) else { return response }
             request.address = place

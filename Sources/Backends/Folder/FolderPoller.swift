@@ -39,18 +39,16 @@ final class FolderPoller: Sendable {
     /// - Returns: false if no thread can be started.
     func add(_ watch: FolderWatch, _ descriptor: Int32) -> Bool {
         guard wakeup.read >= 0 else { return false }
-        let isRunning = state.withLock { state in
+        let wasRunning = state.withLock { state -> Bool? in
+            let wasRunning = state.isRunning
+            // The thread waits for the lock.
+            guard wasRunning || startThread() else { return nil }
+            state.isRunning = true
             state.watches[descriptor] = watch
-            defer { state.isRunning = true }
-            return state.isRunning
+            return wasRunning
         }
-        if isRunning {
-            wakeUp()
-        } else if !startThread() {
-            state.withLock { ($0.isRunning, $0.watches[descriptor]) = (false, nil) }
-            return false
-        }
-        return true
+        if wasRunning == true { wakeUp() }
+        return wasRunning != nil
     }
 
     /// Forgets a watch.

@@ -4,6 +4,7 @@
 internal import CSystemd
 internal import Glibc
 internal import Replication
+internal import SDBus
 internal import Synchronization
 
 /// Looks up the machine's users for the bus's thread, which answers everybody's calls.
@@ -25,8 +26,17 @@ final class UserLookup: Sendable {
     private struct State {
         var local = LocalUsers()
         var isAsking = false
-        var answers: [UserEntry.Key: UserEntry?] = [:]
+        /// Those that came late, and when.
+        var answers: [UserEntry.Key: (entry: UserEntry?, time: UInt64)] = [:]
+
+        mutating func take(_ key: UserEntry.Key, _ now: UInt64) -> (entry: UserEntry?, time: UInt64)? {
+            answers = answers.filter { now - min(now, $0.value.time) < UserLookup.longestLife }
+            return answers.removeValue(forKey: key)
+        }
     }
+
+    /// For how many microseconds a late answer holds.
+    private static let longestLife: UInt64 = 60_000_000
 
     private let state = Mutex(State())
     private let thread = WorkThread(WorkPool(threads: 1))
@@ -44,23 +54,23 @@ final class UserLookup: Sendable {
     func entry(_ key: UserEntry.Key) -> Answer {
         if let entry = state.withLock({ $0.local.entry(key) }) { return .known(entry) }
         let (answer, isAsking) = state.withLock { state in
-            let answer = state.answers.removeValue(forKey: key)
+            let answer = state.take(key, EventLoop.now)
             defer { state.isAsking = state.isAsking || answer == nil }
             return (answer, state.isAsking)
         }
-        if let answer { return .known(answer) }
+        if let answer { return .known(answer.entry) }
         if isAsking { return .late }
         let bell = Bell()
         thread.run { [self] in
             let entry = ask(key)
             state.withLock { state in
                 state.isAsking = false
-                state.answers[key] = .some(entry)
+                state.answers[key] = (entry, EventLoop.now)
             }
             bell.ring()
         }
         bell.wait(patience)
-        return state.withLock { $0.answers.removeValue(forKey: key) }.map(Answer.known) ?? .late
+        return state.withLock { $0.take(key, EventLoop.now) }.map { .known($0.entry) } ?? .late
     }
 }
 
