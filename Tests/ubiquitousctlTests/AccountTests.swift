@@ -54,7 +54,7 @@ import UbiquitousStoreTesting
                 expect(try await terminal.ctl("account", "sign-out", "--forget-key"), 0)
             }
             try await bothRefused([url, "--encrypt"], "is not encrypted")
-            try await bothRefused([url, "--bring-values"], "values go only into a new one")
+            try await bothRefused([url, "--bring-values"], "Values can be brought only into a new account")
             try await bothRefused([sealed], "The account is encrypted")
             let fresh = "folder://" + (try terminal.device.directory.makeDirectory("fresh", mode: 0o700))
             let state = "\(terminal.device.stateDirectory)/u\(geteuid())"

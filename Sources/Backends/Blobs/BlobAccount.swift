@@ -374,7 +374,8 @@ final class BlobAccount<Storage: BlobStorage> {
 }
 
 extension RemoteError {
-    static let moving = RemoteError(.unavailable, "The account is moving to a new key. Wait until that is done.")
+    static let moving = RemoteError(
+        .unavailable, "The account is moving to a new key. Wait until the move is complete.")
     static let damagedMarker = RemoteError(
         .damaged,
         "The file that says which account is here is damaged or has not arrived whole. If it stays so, \"ubiquitousctl "

@@ -90,7 +90,7 @@ struct AccountKeys {
             if let next = try AccountKeyFile.read(.next, in: directory), "\(next.key.identifier)" == identifier {
                 return next
             }
-            logger.error("The key that the account in \(directory) is moving to is not there.")
+            logger.error("The key that the account in \(directory) is moving to is missing.")
         } catch {
             logger.error("\(error)")
         }
@@ -169,7 +169,9 @@ struct AccountKeys {
         guard var key else { throw BusError.store(.keyNeeded, "The account's key is not on this device.") }
         if file.movingTo != nil || key.stage == .moving {
             throw BusError.store(
-                .conflict, "The account is still moving to its new key; its recovery phrase is told once that is done.")
+                .conflict,
+                "The account is still moving to its new key; its recovery phrase will be available when the move is "
+                    + "complete.")
         }
         if marksShown, !key.wasShown {
             key.wasShown = true

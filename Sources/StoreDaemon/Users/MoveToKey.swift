@@ -121,19 +121,19 @@ final class MoveToKey {
     private func checkRead(_ passesOver: Bool) throws {
         guard sync.hasJoinedReadable else {
             throw BusError.store(
-                .conflict, "The account has not arrived whole; nothing is moved before it has. \(problem)")
+                .conflict, "The account is not completely downloaded yet, so it can't be moved. \(problem)")
         }
         guard passesOver || sync.hasReadAll || sync.lastError != nil || sync.hasUnread else {
             throw BusError.store(
                 .conflict,
-                "Parts of the account that only a removed device had have not arrived. The account is moved without them "
-                    + "with \"--pass-over-unread\".")
+                "Some parts of the account were only on a device that has been removed, and have not arrived. To move "
+                    + "the account without them, use --pass-over-unread.")
         }
         guard passesOver || sync.hasReadAll && !sync.hasUnread else {
             throw BusError.store(
                 .conflict,
-                "Something in the account can't be read, and may still be arriving. \(problem) The account is moved "
-                    + "without it with \"--pass-over-unread\"; a device that wrote it writes it again.")
+                "Something in the account can't be read, and may still be arriving. \(problem) To move the "
+                    + "account without it, use --pass-over-unread; the device that wrote it uploads it again.")
         }
     }
 
@@ -164,7 +164,7 @@ final class MoveToKey {
             case .removeFormerForms: try await alone(asStep: true) { try await removeFormerForms() }
             }
         } catch {
-            daemon.logger.warning("The account of \(account.userName) can't go on with its move: \(error)")
+            daemon.logger.warning("Moving the account of \(account.userName) to its new key failed: \(error)")
         }
     }
 
@@ -210,7 +210,7 @@ final class MoveToKey {
             let isRead = sync.hasReadAll || passesOver && sync.hasJoinedReadable
             guard signOuts == account.attempts.signOuts, isRead, !sync.isInCycle, !sync.isPaused else {
                 throw BusError.store(
-                    .backendUnavailable, "The account is not read to its end any more; it is tried again.")
+                    .backendUnavailable, "The account has changed since it was read. The service will read it again.")
             }
             try account.adoptKey(file, to: remote, backend, key.held, key.former)
         } catch {
@@ -262,7 +262,7 @@ final class MoveToKey {
         guard keys.isAccountMoving else { return }
         throw BusError.store(
             .conflict,
-            "The account is moving to a new key, and only this device has it; wait until that is done.")
+            "The account is moving to a new key that only this device has. Wait until the move is complete.")
     }
 
     /// Takes new credentials for an account that is moving, and continues with them.

@@ -107,7 +107,7 @@ extension UserAccount {
         // Publishing everything again mends what is damaged in the remote.
         let isDamaged = side == .local && !sync.isReset ? try await isDamaged(in: file) : false
         guard sync.isReset || isDamaged else {
-            throw BusError.store(.conflict, "There is nothing to resolve: the remote is as this device knows it.")
+            throw BusError.store(.conflict, "There is nothing to resolve: the remote has not been emptied or replaced.")
         }
         do {
             try await continueSync(with: file, inFavourOf: side)
@@ -176,7 +176,7 @@ extension UserAccount {
     }
 
     /// Why values don't go along into an account.
-    static let inUse = "Devices have uploaded to the account that is there; values go only into a new one."
+    static let inUse = "The account already has data. Values can be brought only into a new account."
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 

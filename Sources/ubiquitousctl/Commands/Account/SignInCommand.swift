@@ -164,7 +164,8 @@ struct SignOutCommand: ServiceCommand {
         }
         if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
             throw Failure(
-                .refused, "The account is moving to a new key, and only this device has it; wait until that is done.")
+                .refused,
+                "The account is moving to a new key that only this device has. Wait until the move is complete.")
         }
         if account.isPhraseUnconfirmed, !forgetKey {
             throw Failure(.refused, LastKey.reason, advice: LastKey.advice)
