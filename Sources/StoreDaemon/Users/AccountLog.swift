@@ -72,17 +72,17 @@ private struct HourlyLines {
 extension RemoteError.Code {
     fileprivate var words: String {
         switch self {
-        case .unavailable: "the remote is away"
+        case .unavailable: "the remote can't be reached"
         case .unauthorized: "the credentials are refused"
         case .denied: "the remote may not be used"
         case .full: "the remote is full"
         case .noAccount: "there is no account in the remote"
-        case .reset: "the remote was emptied, or is another account's"
+        case .reset: "the remote was emptied, or belongs to another account"
         case .tooNew: "a newer version wrote the remote"
-        case .damaged: "what is there can't be read"
+        case .damaged: "the remote's data can't be read"
         case .unsupported: "there is no backend for it"
-        case .keyNeeded: "its key is not here"
-        case .keyWrong: "the recovery phrase is another one's"
+        case .keyNeeded: "this device doesn't have its key"
+        case .keyWrong: "the recovery phrase belongs to another account"
         case .otherKeys: "it is under several keys"
         case .inPlain: "it is not encrypted"
         case .device: "this device can't write"

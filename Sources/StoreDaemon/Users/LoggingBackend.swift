@@ -50,21 +50,21 @@ final class LoggingBackend: RemoteBackend {
     }
 
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount {
-        try await steps.step("puts the account back") { () throws(RemoteError) in
+        try await steps.step("restores the account") { () throws(RemoteError) in
             try await backend.restore(account)
         } outcome: { _ in
-            "it is there"
+            "done"
         }
     }
 
     func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
-        let pull = try await steps.step(cursor == nil ? "looks at everything" : "looks for what is new") {
+        let pull = try await steps.step(cursor == nil ? "reads the whole account" : "polls") {
             () throws(RemoteError) in
             try await backend.pull(after: cursor, as: origin, published: count)
         } outcome: {
-            "\($0.stores.count) stores have something new, and its own publication is \($0.ownPublication)"
+            "\($0.stores.count) stores have changes, and its own publication is \($0.ownPublication)"
         }
         return LoggingPull(pull: pull, steps: steps)
     }
@@ -73,13 +73,13 @@ final class LoggingBackend: RemoteBackend {
         let push = try await steps.step("begins to upload") { () throws(RemoteError) in
             try await backend.push(publication)
         } outcome: {
-            "\($0.stores.count) of \(publication.stores.count) stores are to be uploaded"
+            "\($0.stores.count) of \(publication.stores.count) stores will be uploaded"
         }
         return LoggingPush(push: push, steps: steps)
     }
 
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
-        try await steps.step("tidies the remote up") { () throws(RemoteError) in
+        try await steps.step("collects garbage") { () throws(RemoteError) in
             try await backend.collectGarbage(request)
         } outcome: { _ in
             "done"
@@ -105,13 +105,13 @@ private struct LoggingPull: RemotePull {
         try await steps.step("reads the store \(store)") { () throws(RemoteError) in
             try await pull.change(of: store)
         } outcome: {
-            $0.isComplete ? "all of it is here" : "not all of it has arrived yet"
+            $0.isComplete ? "it has arrived completely" : "it has not arrived completely yet"
         }
     }
 
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = await pull.finish(joined: stores)
-        steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something is still to arrive")")
+        steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something has not arrived yet")")
         return result
     }
 }
@@ -131,7 +131,7 @@ private struct LoggingPush: RemotePush {
     }
 
     func finish() async throws(RemoteError) {
-        try await steps.step("shows the others what was uploaded") { () throws(RemoteError) in
+        try await steps.step("publishes the upload") { () throws(RemoteError) in
             try await push.finish()
         } outcome: { _ in
             "done"
