@@ -97,7 +97,7 @@ package final class Daemon {
         users.resumeAccounts()
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
         logger.notice("ubiquitous-stored \(configuration.version) is serving.")
-        for error in configuration.settingsErrors { logger.error("\(error) The other settings hold.") }
+        for error in configuration.settingsErrors { logger.error("\(error) The other settings are in force.") }
         checkFolderRoots()
         armIdleTimer()
     }
@@ -219,7 +219,7 @@ package final class Daemon {
     }
 
     private static func status(_ settingsErrors: [String]) -> String {
-        settingsErrors.first.map { "Serving, with settings that aren't right: \($0)" } ?? "Serving."
+        settingsErrors.first.map { "Serving, with invalid settings: \($0)" } ?? "Serving."
     }
 
     private func apply(_ next: Configuration) {

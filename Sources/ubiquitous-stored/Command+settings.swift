@@ -23,13 +23,13 @@ extension Command {
         if effectiveMode == .system { ServiceUser.become() }
         guard let path = effectiveSettingsFile, let (settings, errors) = try complaining(readSettings) else {
             return print(
-                "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""): what is usual holds.")
+                "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""); the defaults apply.")
         }
         let all =
             errors + settings.contradictions + settings.encryptionContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors
             + settings.folderRoots.compactMap(FolderRootCheck.problem)
-        if all.isEmpty { return print("\(path) is right.") }
+        if all.isEmpty { return print("\(path) is valid.") }
         for error in all { logger.critical("\(error)") }
         throw ExitCode(Self.configurationError)
     }
@@ -118,7 +118,7 @@ private enum SettingsText {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw .unreadable("it is no regular file")
+            throw .unreadable("it is not a regular file")
         }
         let bytes: [UInt8]?
         do throws(SystemError) { bytes = try Files.read(descriptor, atMost: maximumSize) } catch {

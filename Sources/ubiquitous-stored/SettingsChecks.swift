@@ -52,7 +52,7 @@ enum FolderRootCheck {
         guard stat(path, &status) == 0 else {
             return "FolderRoot=\(path) can't be used: \(String(cString: strerror(errno)))."
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { return "FolderRoot=\(path) is no folder." }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return "FolderRoot=\(path) is not a folder." }
         // For the effective user: see ``ServiceUser``.
         guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
             return "FolderRoot=\(path) can't be written to by the service's user: \(String(cString: strerror(errno)))."

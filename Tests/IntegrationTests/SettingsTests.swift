@@ -206,7 +206,7 @@ struct SettingsTests {
             let account = try machine.client().account
             let error = await failure { try await account.signIn("webdav://127.0.0.1:1/x") }
             #expect(error?.name == "org.freedesktop.DBus.Error.AccessDenied")
-            #expect(try await settingsErrors(machine).first?.contains("no regular file") == true)
+            #expect(try await settingsErrors(machine).first?.contains("not a regular file") == true)
         }
     }
 

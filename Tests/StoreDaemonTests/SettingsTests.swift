@@ -21,7 +21,7 @@ struct SettingsTests {
         #expect(mounts.problems(ofFolderRoots: ["/srv/a", "/srv/a/b"]).isEmpty)
         for path in ["/srv", "/srv/ab", "/srv/with space"] {
             let problem = mounts.problems(ofFolderRoots: [path]).first
-            #expect(problem?.hasPrefix("FolderRoot=\(path) may only be read") == true, "\(path)")
+            #expect(problem?.hasPrefix("FolderRoot=\(path) is read-only") == true, "\(path)")
             #expect(problem?.contains("folder-root.conf") == true)
         }
     }
@@ -178,7 +178,7 @@ struct SettingsTests {
         ("[Servce]", 1, "[Service]"), ("[Service", 1, "[Service]"), ("LogLevel=info", 1, "[Section]"),
         ("[Service]\nLogLevel", 2, "Key=value"), ("[Service]\nKeys=4", 2, "LogLevel="),
         ("[Store]\nKeys=0", 2, "from 1 to 4096"), ("[Store]\nKeys=-4", 2, "from 1 to 4096"),
-        ("[Store]\nKeys=4\nKeys=5", 3, "second time"), ("[Store]\nTotalBytes=1T", 2, "K, M or G"),
+        ("[Store]\nKeys=4\nKeys=5", 3, "set twice"), ("[Store]\nTotalBytes=1T", 2, "K, M or G"),
         ("[User]\nDatabaseBytes=99999999999999999999G", 2, "bytes"), ("[User]\nDatabaseBytes=9999999999G", 2, "bytes"),
         ("[Service]\nIdleExit=soon", 2, "5min"), ("[Service]\nIdleExit=25h", 2, "86400"),
         ("[Service]\nDeviceName=", 2, "255 bytes"), ("[Sync]\nFolderRoot=srv", 2, "absolute"),

@@ -19,8 +19,8 @@ package struct MountTable {
     package func problems(ofFolderRoots paths: [String]) -> [String] {
         paths.filter(isReadOnly).map {
             """
-            FolderRoot=\($0) may only be read by the service: its unit keeps it from writing there. Create the \
-            folder if it isn't there, name it under ReadWritePaths= in a drop-in, as \
+            FolderRoot=\($0) is read-only for the service, because of its unit's sandbox. Create the folder if it \
+            doesn't exist, name it under ReadWritePaths= in a drop-in, as \
             /usr/share/doc/ubiquitous-store/examples/folder-root.conf does, and restart the service.
             """
         }

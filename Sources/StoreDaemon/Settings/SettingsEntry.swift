@@ -50,7 +50,7 @@ struct SettingsEntry: Sendable {
         },
         SettingsEntry(
             section: "Sync", key: "Backends",
-            allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them,"
+            allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them"
         ) { settings, value in
             let schemes = value.split(separator: " ").map(String.init)
             // The known schemes apply even if others are wrong: to allow all would lift a restriction.
@@ -64,7 +64,7 @@ struct SettingsEntry: Sendable {
         },
         SettingsEntry(
             section: "Sync", key: "DefaultAccount",
-            allowed: "an address such as webdavs://HOST/PATH/%u, with %u for the user's name or %U for the number,"
+            allowed: "an address such as webdavs://HOST/PATH/%u, with %u for the user's name or %U for the number"
         ) { settings, value in
             guard DefaultAccount.isAddress(value) else { return false }
             settings.defaultAccount = settings.defaultAccount ?? DefaultAccount()
@@ -127,7 +127,7 @@ extension SettingsEntry {
         _ section: String, _ key: String, _ least: Int, _ most: Int,
         _ set: @escaping @Sendable (inout Settings, Int) -> Void
     ) -> SettingsEntry {
-        let allowed = "a number of bytes from \(least) to \(most), or one with K, M or G after it,"
+        let allowed = "a number of bytes from \(least) to \(most), or one with K, M or G after it"
         return SettingsEntry(section: section, key: key, allowed: allowed) { settings, value in
             guard let number = scaled(value, ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30], range: least...most) else {
                 return false
@@ -141,7 +141,7 @@ extension SettingsEntry {
         _ section: String, _ key: String, _ seconds: ClosedRange<Int>,
         _ set: @escaping @Sendable (inout Settings, Duration) -> Void
     ) -> SettingsEntry {
-        let allowed = "a time of \(seconds.lowerBound) to \(seconds.upperBound) seconds, such as 90, 90s, 5min or 1h,"
+        let allowed = "a time of \(seconds.lowerBound) to \(seconds.upperBound) seconds, such as 90, 90s, 5min or 1h"
         return SettingsEntry(section: section, key: key, allowed: allowed) { settings, value in
             guard let number = scaled(value, ["s": 1, "min": 60, "h": 3600], range: seconds) else { return false }
             set(&settings, .seconds(number))

@@ -70,7 +70,7 @@ private struct SettingsReader {
         }
         guard let equals = line.firstIndex(of: "=") else {
             keepClosed(line, &settings)
-            throw LineError(reason: "it is no [Section], no Key=value and no # comment")
+            throw LineError(reason: "it is not a [Section], a Key=value pair or a # comment")
         }
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
@@ -82,10 +82,10 @@ private struct SettingsReader {
         }
         guard seen.insert(key).inserted || entry.isList else {
             if value == "yes" { settings.requiresEncryption = true }
-            throw LineError(reason: "\(key)= comes a second time; only lists may")
+            throw LineError(reason: "\(key)= is set twice; only lists may be")
         }
         guard entry.set(&settings, value) else {
-            throw LineError(reason: "\(key)=\(value.prefix(80)) isn't allowed; \(entry.allowed) is")
+            throw LineError(reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)")
         }
     }
 

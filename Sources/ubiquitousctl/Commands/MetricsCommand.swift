@@ -57,7 +57,7 @@ enum Metrics {
         lines += everybody.unreadable.map { sample("unreadable_users", [("user", $0)], 1) }
         lines += family("free_bytes", "Bytes that are left for the data of users.")
         if let free = accounts.map(\.freeBytes).min() { lines.append(sample("free_bytes", [], Int(free))) }
-        lines += family("settings_errors", "Lines of the settings that aren't right.")
+        lines += family("settings_errors", "Invalid lines in the settings.")
         lines.append(sample("settings_errors", [], settingsErrors))
         return (lines + ["# EOF"]).joined(separator: "\n")
     }

@@ -509,7 +509,7 @@ extension Catalogue {
         "its directory can't be entered": "sein Verzeichnis ist nicht zugänglich",
         "its program can't be run": "sein Programm lässt sich nicht ausführen",
         "its runtime directory can't be made": "sein Laufzeitverzeichnis lässt sich nicht anlegen",
-        "its settings aren't right": "seine Einstellungen stimmen nicht",
+        "its settings are invalid": "seine Einstellungen sind ungültig",
         "its state directory can't be made, as on a full or read-only disk":
             """
         sein Zustandsverzeichnis lässt sich nicht anlegen, etwa weil der Datenträger voll oder schreibgeschützt ist
