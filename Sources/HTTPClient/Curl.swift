@@ -215,7 +215,7 @@ final class Curl {
     }
 
     private func check(_ code: CURLcode) throws(HTTPFailure) {
-        guard code == CURLE_OK else { throw .libraryMissing("it lacks something: \(text(of: code))") }
+        guard code == CURLE_OK else { throw .libraryMissing("it lacks a required feature: \(text(of: code))") }
     }
 
     func text(of code: CURLcode) -> String { describe(code).map { String(cString: $0) } ?? "\(code.rawValue)" }

@@ -100,7 +100,7 @@ final class HTTPSession {
         let result = await withCheckedContinuation { continuation in
             transfer.continuation = continuation
             if curl.multiAdd(multi, transfer.easy) != CURLM_OK {
-                end(transfer, .failure(.libraryMissing("it takes no request")))
+                end(transfer, .failure(.libraryMissing("it can't start a request")))
             } else if case .silence(let limit) = request.patience {
                 listen(to: transfer, HTTPSilence(limit: limit))
             }

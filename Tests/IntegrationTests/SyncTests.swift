@@ -614,7 +614,7 @@ struct SyncTests {
             let bad = try await account.check("folder://\(absent)")
             #expect(bad.map { $0["step"] } == ["address", "open"])
             #expect(bad.map { $0["ok"] } == [.boolean(true), .boolean(false)])
-            let detail = "\(absent) is not there. If the folder was deleted, make it again."
+            let detail = "\(absent) doesn't exist. If the folder was deleted, create it again."
             #expect(bad.last?["detail"] == .string(Text(detail)))
             #expect(await errorName { _ = try await account.check("gopher://host/") } == "BackendUnsupported")
             #expect(try await account.state() == "signed-out")

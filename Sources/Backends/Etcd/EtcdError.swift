@@ -38,7 +38,7 @@ package struct EtcdRefusal: Error {
     private static func text(of response: HTTPResponse) -> String {
         let text = String(decoding: response.body.prefix(200), as: UTF8.self)
         let isPage = text.drop(while: \.isWhitespace).first == "<"
-        return isPage ? "it answers \(response.status), with a web page" : text
+        return isPage ? "it returned a web page (status \(response.status))" : text
     }
 
     /// Whether the member doesn't know the token, because it has expired or the member was restarted.
@@ -76,8 +76,8 @@ extension RemoteError {
         let advice: String
         switch failure {
         case .cut where !member.isSecure, .corrupt where !member.isSecure:
-            advice = " If it has TLS, the address begins with etcds://."
-        case .secureConnection where member.isSecure: advice = " If it has no TLS, the address begins with etcd://."
+            advice = " If it has TLS, the address must begin with etcds://."
+        case .secureConnection where member.isSecure: advice = " If it has no TLS, the address must begin with etcd://."
         default: advice = ""
         }
         self.init(error.code, error.message + advice)
@@ -94,28 +94,28 @@ extension RemoteError {
     ) -> (Code, String) {
         let (host, reason) = (refusal.host, refusal.reason)
         switch refusal.code {
-        case 16: return (.unauthorized, "\(host) does not take the token any more.")
+        case 16: return (.unauthorized, "\(host) no longer accepts the token.")
         case 7: return (.denied, "This user may not read and write keys under \(place)/ on \(host).")
         case 8 where reason.contains("space exceeded"):
-            return (.full, "There is no space left in the cluster of \(host), which takes nothing until it has some.")
-        case 8 where refusal.isTooLarge: return (.full, "\(host) takes no request that is as large as this one.")
-        case 15: return (.denied, "The cluster of \(host) takes nothing: it has raised the alarm CORRUPT.")
+            return (.full, "The cluster of \(host) is out of space and rejects writes.")
+        case 8 where refusal.isTooLarge: return (.full, "This request is too large for \(host).")
+        case 15: return (.denied, "The cluster of \(host) rejects all requests: it has raised the alarm CORRUPT.")
         case _ where refusal.requiresUser:
             return (.unauthorized, "\(host) requires a user and a password.")
         case _ where refusal.isWrongPassword:
             return (.unauthorized, "\(host) doesn't accept this user and password.")
         case 3 where reason.contains("too large"):
-            return (.full, "\(host) takes no request that is as large as this one.")
+            return (.full, "This request is too large for \(host).")
         case 9 where reason.contains("CommonName"):
             return (.unsupported, "\(host) requires client certificates, which this service doesn't support.")
         case nil where refusal.status == 400 && reason.contains("HTTPS"):
-            return (.unsupported, "\(host) has TLS: the address begins with etcds://.")
+            return (.unsupported, "\(host) has TLS: the address must begin with etcds://.")
         case nil where [404, 405, 501].contains(refusal.status) || refusal.status < 300:
             return (.unsupported, "\(host) is not an etcd server, or is older than version 3.4.")
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)
         case _ where refusal.canTryNextMember:
-            return (.unavailable, "The cluster of \(host) can't take anything just now: \(reason).")
+            return (.unavailable, "The cluster of \(host) is unavailable: \(reason).")
         default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")
         }
     }

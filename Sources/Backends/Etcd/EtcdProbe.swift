@@ -91,7 +91,8 @@ struct EtcdProbe {
             throw fail("space", RemoteError(.full, "There is no space left: the cluster has raised the alarm NOSPACE."))
         }
         if alarms.contains("CORRUPT") {
-            throw fail("space", RemoteError(.denied, "The cluster has raised the alarm CORRUPT, and takes nothing."))
+            throw fail(
+                "space", RemoteError(.denied, "The cluster has raised the alarm CORRUPT, and rejects all requests."))
         }
         checks.append(BackendCheck(step: "space", isPassed: true))
     }

@@ -26,12 +26,12 @@ struct EtcdURL: Equatable {
         for member in authority.split(separator: ",", omittingEmptySubsequences: false) {
             guard let (host, port) = HTTPAddress.split(member) else {
                 throw flaw(
-                    "\"\(member)\" is no HOST or HOST:PORT; \(ServerURL.hostRule), and commas are between members, without "
+                    "\"\(member)\" is not HOST or HOST:PORT; \(ServerURL.hostRule), and commas are between members, without "
                         + "spaces")
             }
             let address = HTTPAddress(isSecure: isSecure, host: host, port: port ?? usualPort, path: "/")
             if members.contains(address) { continue }
-            guard members.count < mostMembers else { throw flaw("it names \(mostMembers) members at most") }
+            guard members.count < mostMembers else { throw flaw("it must not name more than \(mostMembers) members") }
             members.append(address)
         }
         return members
@@ -40,22 +40,22 @@ struct EtcdURL: Equatable {
     /// Decodes the prefix. Keys are bytes, which users write as a URL's path.
     private static func prefix(_ text: Substring) throws(RemoteError) -> [UInt8] {
         guard !text.contains("?"), !text.contains("#") else {
-            throw flaw("it has no query and no fragment; write %3F and %23 in a prefix")
+            throw flaw("it must not contain a query or a fragment; write %3F and %23 in a prefix")
         }
         var prefix = text.dropFirst()
         while prefix.hasSuffix("/") { prefix.removeLast() }
         guard !prefix.isEmpty else {
-            throw flaw("it says where in the cluster the account is, as in etcds://HOST/settings/ada")
+            throw flaw("it must say where in the cluster the account is, as in etcds://HOST/settings/ada")
         }
         guard let name = PercentCoding.decode(prefix), name.isPrintable else {
-            throw flaw("a % in it is followed by two digits, and it has no control characters")
+            throw flaw("a % must be followed by two hexadecimal digits, and control characters are not allowed")
         }
-        guard name.utf8.count <= 512 else { throw flaw("its prefix has 512 bytes at most") }
+        guard name.utf8.count <= 512 else { throw flaw("its prefix must not be longer than 512 bytes") }
         return Array(name.utf8)
     }
 
     private static func flaw(_ clause: String) -> RemoteError {
-        RemoteError(.unsupported, "This is no etcd address: \(clause).")
+        RemoteError(.unsupported, "This is not a valid etcd address: \(clause).")
     }
 
     /// The prefix as text, for error messages.

@@ -79,7 +79,7 @@ extension FolderAccess {
         let directory = try openPlace(name, in: root, place)
         let status = try naming(place) { () throws(SystemError) in try directory.status() }
         guard status.st_uid == geteuid() else {
-            throw RemoteError(.denied, "\(place) was not made by this service.")
+            throw RemoteError(.denied, "\(place) was not created by this service.")
         }
         var notes: [String] = []
         if createsFolder, !AccessControlList(user: uid, service: geteuid()).apply(to: directory) {
@@ -95,7 +95,7 @@ extension FolderAccess {
     ) throws(RemoteError) -> FileDescriptor {
         do { return try root.openDirectory(name) } catch {
             if error.number != ENOENT { throw RemoteError(error, at: place) }
-            throw RemoteError(.noAccount, "\(place) is not there; it is made with the first account.")
+            throw RemoteError(.noAccount, "\(place) doesn't exist yet; it is created with the first account.")
         }
     }
 
@@ -124,8 +124,8 @@ extension FolderAccess {
             return "\(path) can't be used: the administrator has allowed no folders (FolderRoot=)."
         }
         let others = roots.dropFirst().map { ", \($0)" }.joined()
-        return "\(path) can't be used: the administrator has allowed \(first)\(others), and folders in there that are "
-            + "no user's."
+        return "\(path) can't be used: accounts may be in \(first)\(others), or in a subfolder that doesn't belong to "
+            + "another user."
     }
 
     private static func makeDirectory(_ name: String, in root: borrowing FileDescriptor) throws(SystemError) {

@@ -9,17 +9,17 @@ extension RemoteError {
     init(_ error: SystemError, at path: String) {
         switch error.number {
         case ENOENT:
-            self.init(.unavailable, "\(path) is not there. If the folder was deleted, make it again.")
+            self.init(.unavailable, "\(path) doesn't exist. If the folder was deleted, create it again.")
         case EACCES, EPERM:
-            self.init(.denied, "\(path) may not be used: \(error.description).")
+            self.init(.denied, "\(path) can't be used: \(error.description).")
         case EROFS:
             // Retrying can't help with a read-only mount.
-            self.init(.denied, "\(path) may only be read: \(error.description).")
+            self.init(.denied, "\(path) can't be written to: \(error.description).")
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
         case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
             let hint = error.number == ENOTDIR ? " Symbolic links are not followed." : ""
-            self.init(.denied, "\(path) is in the way: \(error.description).\(hint)")
+            self.init(.denied, "\(path) exists, but is not what was expected: \(error.description).\(hint)")
         case ENOSPC, EDQUOT, EFBIG:
             self.init(.full, "There is no space left for \(path): \(error.description).")
         default:

@@ -11,17 +11,17 @@ struct FolderURL: Equatable {
     init(_ url: String) throws(RemoteError) {
         let scheme = RemoteAddress.scheme(of: url)
         guard scheme == BackendKind.folder.name, scheme.count < url.count else {
-            throw .address("a folder's address begins with folder:///")
+            throw .address("a folder's address must begin with folder:///")
         }
         let rest = url.dropFirst(scheme.count + 1)
         guard rest.hasPrefix("///") else {
             throw .address("a folder is on this machine; write three slashes, as in folder:///home/ada/Sync")
         }
         guard !rest.utf8.contains(UInt8(ascii: "?")), !rest.utf8.contains(UInt8(ascii: "#")) else {
-            throw .address("a folder's address has no query and no fragment; write %3F and %23 in a name")
+            throw .address("a folder's address must not contain a query or a fragment; write %3F and %23 in a name")
         }
         guard let path = PercentCoding.decode(rest.dropFirst(2)) else {
-            throw .address("a % must be followed by two digits")
+            throw .address("a % must be followed by two hexadecimal digits")
         }
         self.path = try Self.withoutTrailingSlashes(path)
         // The account's folders would lie among those of the system.
@@ -31,7 +31,7 @@ struct FolderURL: Equatable {
     /// A path as the user wrote it, without trailing slashes.
     static func withoutTrailingSlashes(_ path: String) throws(RemoteError) -> String {
         guard path.hasPrefix("/"), !path.utf8.contains(0), path.utf8.count < 4096 else {
-            throw .address("a path begins with a slash and has no U+0000")
+            throw .address("a path must begin with a slash and must not contain U+0000")
         }
         var path = path[...]
         while path.count > 1, path.last == "/" { path.removeLast() }

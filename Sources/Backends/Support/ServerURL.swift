@@ -25,10 +25,10 @@ package struct ServerURL {
         let scheme = RemoteAddress.scheme(of: url)
         let rest = url.dropFirst(scheme.count)
         guard rest.hasPrefix(":"), kind.schemes.contains(scheme) else {
-            throw flaw("it begins with \(kind.schemes.map { $0 + "://" }.joined(separator: " or "))")
+            throw flaw("it must begin with \(kind.schemes.map { $0 + "://" }.joined(separator: " or "))")
         }
         isSecure = scheme != kind.name
-        guard rest.hasPrefix("://") else { throw flaw("two slashes follow the colon, as in \(kind.example)") }
+        guard rest.hasPrefix("://") else { throw flaw("two slashes must follow the colon, as in \(kind.example)") }
         authority = RemoteAddress.authority(of: url)
         guard !authority.contains("@") else {
             throw flaw("the user and the password belong in the options, not in the address")

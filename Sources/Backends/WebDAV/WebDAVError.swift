@@ -14,12 +14,12 @@ extension RemoteError {
         case .cut where !isSecure, .corrupt where !isSecure:
             self.init(.unavailable, "\(failure) \(Self.secureWish)")
         case .secureConnection where isSecure:
-            self.init(.unavailable, "\(failure) If it has no TLS, the address begins with webdav://.")
+            self.init(.unavailable, "\(failure) If it has no TLS, the address must begin with webdav://.")
         default: self.init(failure)
         }
     }
 
-    private static let secureWish = "If it has TLS, the address begins with webdavs://."
+    private static let secureWish = "If it has TLS, the address must begin with webdavs://."
 
     /// Makes the error that tells users what an unexpected response means.
     init(_ response: HTTPResponse, from address: HTTPAddress, hasCredentials: Bool) {
@@ -46,9 +46,9 @@ extension RemoteError {
             return (.unauthorized, "\(host) \(wish).")
         case 403: return (.denied, "\(host) denies access to \(path). Give this user read and write permission there.")
         case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
-        case 405, 501: return (.unsupported, "\(host) is no WebDAV server at \(path), or one that only reads.")
+        case 405, 501: return (.unsupported, "\(host) is not a WebDAV server at \(path), or is read-only.")
         case 407: return (.unavailable, proxyWish)
-        case 413: return (.full, "\(host) takes no file that is as large as \(path).")
+        case 413: return (.full, "\(path) is too large for \(host).")
         case 423: return (.unavailable, "\(path) is locked on \(host) just now.")
         case 429: return (.unavailable, "\(host) refuses more requests for a while, because there were too many.")
         case 507: return (.full, "There is no space left on \(host).")

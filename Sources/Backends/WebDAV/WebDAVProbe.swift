@@ -75,9 +75,9 @@ struct WebDAVProbe {
         do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
             return BackendCheck(step: "folder", isPassed: false, detail: error.message)
         }
-        let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it is there")
+        let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it exists")
         return BackendCheck(
-            step: "folder", isPassed: true, detail: "\(path) is not there yet; signing in makes it\(condition).")
+            step: "folder", isPassed: true, detail: "\(path) doesn't exist yet; signing in creates it\(condition).")
     }
 
     /// Finds out whether the server honours conditions. Nothing depends on it.

@@ -13,7 +13,7 @@ struct WebDAVURL: Equatable {
     init(_ url: String) throws(RemoteError) {
         let url = try ServerURL(url, of: .webDAV, flaw: Self.flaw)
         guard let (host, port) = HTTPAddress.split(url.authority) else {
-            throw Self.flaw("\"\(url.authority)\" is no HOST or HOST:PORT; \(ServerURL.hostRule)")
+            throw Self.flaw("\"\(url.authority)\" is not HOST or HOST:PORT; \(ServerURL.hostRule)")
         }
         let path = try Self.path(url.rest)
         address = HTTPAddress(isSecure: url.isSecure, host: host, port: port, path: path)
@@ -22,17 +22,17 @@ struct WebDAVURL: Equatable {
     /// Returns a path with everything encoded that has to be. What users have encoded stays as it is.
     private static func path(_ text: Substring) throws(RemoteError) -> String {
         guard !text.contains("?"), !text.contains("#") else {
-            throw flaw("it has no query and no fragment; write %3F and %23 in a name")
+            throw flaw("it must not contain a query or a fragment; write %3F and %23 in a name")
         }
         var encoded = ""
         for part in text.split(separator: "/") {
             guard let name = PercentCoding.decode(part), name.isPrintable else {
-                throw flaw("a % in it is followed by two digits, and it has no control characters")
+                throw flaw("a % must be followed by two hexadecimal digits, and control characters are not allowed")
             }
-            guard name != ".", name != ".." else { throw flaw("it has no . and .. in its path") }
+            guard name != ".", name != ".." else { throw flaw("its path must not contain . or ..") }
             encoded += "/" + PercentCoding.encode(part, keeping: PercentCoding.partOfPath)
         }
-        guard encoded.utf8.count < 2048 else { throw flaw("it is not that long") }
+        guard encoded.utf8.count < 2048 else { throw flaw("its path must not be longer than 2047 bytes") }
         return encoded.isEmpty ? "/" : encoded
     }
 
@@ -45,7 +45,7 @@ struct WebDAVURL: Equatable {
     }
 
     private static func flaw(_ clause: String) -> RemoteError {
-        RemoteError(.unsupported, "This is no WebDAV address: \(clause).")
+        RemoteError(.unsupported, "This is not a valid WebDAV address: \(clause).")
     }
 
     /// A warning for users before a password is sent to the server; `nil` if there is none.

@@ -78,7 +78,7 @@ struct PanelServiceTests {
         let error = await #expect(throws: (any Error).self) { try await panel.service.signIn(form) }
         let flaw = try #require(error.map { FieldError($0, in: form) })
         #expect(flaw.field == .path && flaw.sentence == "This is a file. Enter a folder.")
-        #expect(flaw.details.contains("is in the way"))
+        #expect(flaw.details.contains("is not what was expected"))
         let steps = try await panel.service.check(form)
         #expect(steps.last?.isPassed == false)
     }

@@ -44,7 +44,9 @@ struct EtcdCheckTests {
     }
 
     @Test func `a web server is no etcd, and nobody has to read its page`() async throws {
-        for (status, words) in [(501, "is not an etcd server"), (503, "just now: it answers 503, with a web page")] {
+        for (status, words) in [
+            (501, "is not an etcd server"), (503, "is unavailable: it returned a web page (status 503)"),
+        ] {
             let server = try ScriptedServer { _ in ServerAnswer(status, [:], "\n<!DOCTYPE html><title>Sorry</title>") }
             let checks = await EtcdBackend.check(
                 url: "etcd://127.0.0.1:\(server.port)/settings", credentials: .init(), within: .seconds(5))

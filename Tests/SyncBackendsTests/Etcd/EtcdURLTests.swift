@@ -25,7 +25,8 @@ import Testing
         ("etcd://h/", "where in the cluster"), ("etcd://h//", "where in the cluster"), ("etcd:///a", "HOST"),
         ("etcd://h,/a", "without spaces"), ("etcd://h, g/a", "without spaces"), ("etcd://h:0/a", "HOST:PORT"),
         ("etcd://h:99999/a", "HOST:PORT"), ("etcd://::1/a", "brackets"), ("etcd://ada:s3cret@h/a", "options"),
-        ("etcd://h/a?x", "%3F"), ("etcd://h/a#x", "%3F"), ("etcd://h/%4", "two digits"), ("etcd://h/a%00", "control"),
+        ("etcd://h/a?x", "%3F"), ("etcd://h/a#x", "%3F"), ("etcd://h/%4", "two hexadecimal digits"),
+        ("etcd://h/a%00", "control"),
         ("etcd://h/" + String(repeating: "a", count: 513), "512"),
         ("etcd://" + (0..<17).map { "h\($0)" }.joined(separator: ",") + "/a", "16 members"),
     ]) func `what is mistyped is told`(_ url: String, _ advice: String) throws {

@@ -245,9 +245,9 @@ struct WebDAVStorageTests {
     func `who may have forgotten the TLS is told of it`(answer: ServerAnswer) async throws {
         let server = try ScriptedServer { _ in answer }
         let plain = try storage(server.port)
-        #expect(await error { _ = try await plain.list("h") }?.message.hasSuffix("begins with webdavs://.") == true)
+        #expect(await error { _ = try await plain.list("h") }?.message.hasSuffix("begin with webdavs://.") == true)
         let strange = RemoteError(webDAV: .secureConnection("server", reason: "wrong version number"), isSecure: true)
-        #expect(strange.message.hasSuffix("begins with webdav://."))
+        #expect(strange.message.hasSuffix("begin with webdav://."))
     }
 
     // MARK: Checks
@@ -262,7 +262,7 @@ struct WebDAVStorageTests {
         #expect(checks.map(\.step) == ["address", "connect", "clock", "sign in", "folder"])
         #expect(checks.allSatisfy { $0.isPassed })
         #expect(checks[2].detail.hasPrefix("The server's clock is 90 s behind this device's."))
-        #expect(checks[4].detail == "/dav is not there yet; signing in makes it.")
+        #expect(checks[4].detail == "/dav doesn't exist yet; signing in creates it.")
     }
 
     @Test(arguments: [
