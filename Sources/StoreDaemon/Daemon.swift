@@ -78,7 +78,7 @@ package final class Daemon {
     /// - Throws: the error, if the name or an object can't be registered.
     package func serve() async throws {
         try register()
-        connection.onDisconnect = { self.end("The bus has gone.", code: 1) }
+        connection.onDisconnect = { self.end("The connection to the bus was lost.", code: 1) }
         connection.names.onLost = { self.end("The service's name was lost.", code: 1) }
         manifests.onChange = { self.manifestsChanged() }
         managed.onChange = { self.managedSettingsChanged($0) }

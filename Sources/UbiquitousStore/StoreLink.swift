@@ -85,7 +85,7 @@ final class StoreLink {
     /// Waits for the attempt that has replaced the one a caller was waiting for.
     private func successor() async -> Result<StoreObject, any Error> {
         if let opening { return await opening.value }
-        return .failure(UbiquitousStoreError(.serviceUnavailable, "The service has gone."))
+        return .failure(UbiquitousStoreError(.serviceUnavailable, "The service is no longer running."))
     }
 
     private func subscribe() async throws -> StoreObject {
@@ -111,7 +111,7 @@ final class StoreLink {
         }
         connection.onOwnerChange = { [weak self] in self?.ownerChanged(from: $0) }
         connection.onDisconnect { [weak self] in
-            self?.lose(UbiquitousStoreError(.serviceUnavailable, "The bus has gone."))
+            self?.lose(UbiquitousStoreError(.serviceUnavailable, "The connection to the bus was lost."))
         }
         self.connection = connection
         return connection
@@ -121,7 +121,7 @@ final class StoreLink {
 
     private func ownerChanged(from former: String?) {
         if connection?.owner == nil {
-            lose(UbiquitousStoreError(.serviceUnavailable, "The service has gone."))
+            lose(UbiquitousStoreError(.serviceUnavailable, "The service is no longer running."))
         } else if former != nil || opening == nil {
             // Otherwise the waiting call has started the service.
             open()

@@ -108,7 +108,7 @@ struct AppTests {
             if hangs { desk.device.signal(SIGSTOP) } else { desk.device.kill() }
             for name in ["first", "second"] {
                 #expect(try await desk.run("reset", name, "set").exit == .code(0))
-                #expect(desk.error.contains("nobody knows what else the domain \"\(editor)\" holds"), "\(desk.error)")
+                #expect(desk.error.contains("other values of the domain \"\(editor)\" are unknown"), "\(desk.error)")
             }
             if hangs { desk.device.signal(SIGCONT) } else { try await desk.device.restart() }
             // What the first one had set was known to the second one, from the outbox.

@@ -182,7 +182,7 @@ struct ProcessTests {
             try await store.set("key", .integer(1))
             machine.bus.end()
             #expect(try await machine.device.finish() == .code(1))
-            #expect(machine.device.log.contains("The bus has gone"))
+            #expect(machine.device.log.contains("The connection to the bus was lost"))
         }
     }
 

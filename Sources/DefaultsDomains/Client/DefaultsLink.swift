@@ -266,21 +266,23 @@ final class DefaultsLink {
         }
     }
 
+    private static let notRunning = UbiquitousStoreError(.serviceUnavailable, "The service isn't running.")
+
     /// Waits until everything that was written is on disk.
     func synchronize(_ domain: Text) async throws {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
+        guard let connection, isUp else { throw Self.notRunning }
         try await connection.synchronize(LayerAddress(domain, uid: uid))
     }
 
     /// Returns the domains that the service has.
     func listDomains() async throws -> [String] {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
+        guard let connection, isUp else { throw Self.notRunning }
         return try await connection.domains(ofUser: uid)
     }
 
     /// Returns earlier values of a key.
     func history(_ key: String, _ place: LayerAddress) async throws -> [[String: Value]] {
-        guard let connection, isUp else { throw UbiquitousStoreError(.serviceUnavailable, "The service has gone.") }
+        guard let connection, isUp else { throw Self.notRunning }
         return try await connection.history(key, place)
     }
 

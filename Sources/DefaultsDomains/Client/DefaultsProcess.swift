@@ -199,8 +199,8 @@ final class DefaultsProcess: Sendable {
         let isKnown = state.withLock { $0.layers[layer]?.generation != nil }
         if !isKnown, let domain = layer.place?.domain {
             logDefaults(
-                "The service is not there, so nobody knows what else the domain \"\(domain)\" holds. That goes once there is "
-                    + "a service, if this program still runs then.")
+                "The service isn't running, so other values of the domain \"\(domain)\" are unknown. They will be removed "
+                    + "when the service starts, if this program is still running.")
         }
         var changes = Changes(values.map { ($0, .some($1)) }) { $1 }
         for key in contents(of: layer).keys where values[key] == nil { changes[key] = .some(nil) }

@@ -64,7 +64,8 @@ struct Refusals {
     mutating func add(_ more: some Sequence<Text>) { keys.formUnion(more) }
 
     func log() {
-        logDefaults(keys, "\(keys.count == 1 ? "was" : "were") taken back, since the service refuses it: \(reason)")
+        let (verb, object) = keys.count == 1 ? ("was", "it") : ("were", "them")
+        logDefaults(keys, "\(verb) reverted, because the service rejected \(object): \(reason)")
     }
 }
 

@@ -177,7 +177,7 @@ extension DefaultsProcess {
 
     private func announced(_ domain: Text, _ event: StoreMirror.Event) {
         if let error = event.error {
-            logDefaults(event.keys, "was taken back, since the store refuses it: \(error)")
+            logDefaults(event.keys, "was reverted, because the service rejected it: \(error)")
         }
         let reason = event.error == nil ? event.reason : ChangeReason.quotaViolation
         change(reason: reason, error: event.error) { state, update in

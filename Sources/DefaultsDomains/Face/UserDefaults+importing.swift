@@ -32,7 +32,7 @@ extension UserDefaults {
             else { throw SystemError(EFBIG) }
             return take(values)
         } catch {
-            logDefaults("The file \(path) can't be read, so nothing was taken over from it: \(error)")
+            logDefaults("The file \(path) can't be read, so nothing was imported from it: \(error)")
             return []
         }
     }
