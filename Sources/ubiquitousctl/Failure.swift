@@ -93,8 +93,8 @@ extension Failure {
     /// Advice, by the beginnings of the service's sentences.
     static let adviceByBeginning: [String: Sentence] = [
         "The account has another key than this device. ": """
-        If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
-        account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
+        If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
+        with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's key.
         """,
         "The recovery phrase is right, but the remote has other keys too: ":
             "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".",
@@ -102,25 +102,25 @@ extension Failure {
 
     private static let advice: [UbiquitousStoreError.Code: Sentence] = [
         .serviceUnavailable: """
-        See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
+        Check that ubiquitous-store is installed and running (systemctl status ubiquitous-store), or name another bus \
         with --bus.
         """,
-        .timedOut: "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).",
+        .timedOut: "It may be busy; try again, and check its log (journalctl -u ubiquitous-store).",
         .notEntitled: "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.",
         .ambiguousIdentity: "Name the store with --store.",
         .identityUnknown: "Name the store with --store.",
-        .quotaExceeded: "\"ubiquitousctl usage\" shows what takes up the room.",
+        .quotaExceeded: "\"ubiquitousctl usage\" shows what takes up the space.",
         .unknownObject: "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".",
         .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
-        .noAccount: "Leave out --no-create to make one there.",
+        .noAccount: "Leave out --no-create to create one there.",
         .backendAuthenticationFailed: """
-        Give the right credentials; where this device is signed in, "ubiquitousctl account renew" takes them.
+        Give the right credentials; where this device is signed in, "ubiquitousctl account renew" stores them.
         """,
         .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
         .keyNeeded: """
-        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
-        --phrase-file does for signing in.
+        "ubiquitousctl account phrase" shows the recovery phrase on another device. Enter it with "ubiquitousctl \
+        account unlock", or with --phrase-file when signing in.
         """,
         .keyWrong: "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.",
         .notSupported: "The service is of an older version than this program.",

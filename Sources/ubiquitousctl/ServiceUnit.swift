@@ -96,7 +96,7 @@ enum ServiceUnit {
         private static let exits: [Int32: Sentence] = [
             78: "its settings are invalid", 200: "its directory can't be entered", 203: "its program can't be run",
             217: "its user _ubiquitous-store doesn't exist",
-            226: "a directory that its unit names isn't there, or can't be mounted",
+            226: "a directory that its unit names is missing, or can't be mounted",
             233: "its runtime directory can't be made",
             238: "its state directory can't be made, as on a full or read-only disk",
         ]

@@ -108,7 +108,7 @@ enum StandardInput {
     /// Returns standard input as text, without the newline at the end.
     static func text() throws -> String {
         guard var text = String(validating: try bytes(), as: UTF8.self) else {
-            throw Failure(.usage, "Standard input is no UTF-8.")
+            throw Failure(.usage, "Standard input is not UTF-8.")
         }
         // Swift considers CR LF one character.
         if text.last == "\n" || text.last == "\r\n" { text.removeLast() }

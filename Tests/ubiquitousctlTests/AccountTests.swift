@@ -124,7 +124,7 @@ import UbiquitousStoreTesting
                 try await terminal.ctl("account", "sign-out", "--clear-values"), 3,
                 "does not have 1 of this device's changes", "--discard-changes")
             let person = try terminal.atTerminal("account", "sign-out", "--clear-values")
-            try await person.shows("Remove them all the same? [y/N] ")
+            try await person.shows("Remove them anyway? [y/N] ")
             person.type("\n")
             #expect(try await person.program.finish() == .code(3))
             #expect(try await terminal.ctl("get", "theme").output == "light")

@@ -64,7 +64,7 @@ import UbiquitousStoreTesting
             #expect(check.output.hasSuffix("aside: \(user) has values or an account already"), "\(check)")
             let replacing = try await terminal.ctl("admin", "restore", "--check", "--replace", archive)
             #expect(
-                replacing.output == "would give \(user) the data of \(user), and set aside what is there",
+                replacing.output == "would give \(user) the data of \(user), and set the present data aside",
                 "\(replacing)")
             let checked = try await terminal.ctl("admin", "restore", "-n", "--as", "\(user)=nobody", archive)
             #expect(checked.output == "would give nobody the data of \(user)", "\(checked)")
@@ -83,7 +83,8 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("admin", "adopt", aside, user), 3, "With --replace")
             let planned = try await terminal.ctl("admin", "adopt", "--replace", "--check", aside, user)
             #expect(
-                planned.output == "would make \(aside) the data of \(user), and set aside what is there", "\(planned)")
+                planned.output == "would make \(aside) the data of \(user), and set the present data aside",
+                "\(planned)")
             expect(try await terminal.ctl("admin", "adopt", "--check", aside, user), 3, "With --replace")
             let adopted = try await terminal.ctl("admin", "adopt", "--replace", aside, user)
             let rows = try await terminal.ctl("admin", "list").output.split(separator: "\n")
@@ -206,7 +207,7 @@ import UbiquitousStoreTesting
             let tar = try Process.run(
                 URL(filePath: "/usr/bin/tar"), arguments: ["-C", terminal.file("archive"), "-cf", archive, "."])
             tar.waitUntilExit()
-            expect(try await terminal.ctl("admin", "restore", "--replace", archive), 2, name, "is a link or no file")
+            expect(try await terminal.ctl("admin", "restore", "--replace", archive), 2, name, "is a link or not a file")
             #expect(Self.others(terminal).isEmpty)
         }
     }

@@ -122,7 +122,7 @@ import UbiquitousStoreTesting
             )
             expect(
                 try await terminal.ctl("account", "sign-in", folders[1], "--encrypt", "--phrase-file", "x"), 2,
-                "--phrase-file is for an account that is there")
+                "--phrase-file is for an existing account")
         }
     }
 
@@ -136,7 +136,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-out"), 0)
             for (answer, code) in [("\n", 3), ("y\n", 0)] as [(String, Int32)] {
                 let person = try terminal.atTerminal("account", "sign-in", urls[0])
-                try await person.shows("whoever has the remote can read it. Sign in all the same? [y/N] ")
+                try await person.shows("anyone with access to the remote can read it. Sign in anyway? [y/N] ")
                 person.type(answer)
                 #expect(try await person.program.finish() == .code(code))
                 #expect(try await terminal.ctl("status").output.contains("signed-out") == (code != 0))
@@ -149,13 +149,13 @@ import UbiquitousStoreTesting
                 expect(switching, 3, "Nobody has confirmed", "--forget-key")
             }
             let person = try terminal.atTerminal("account", "switch", urls[0], "--no-encrypt")
-            try await person.shows("Switch all the same? [y/N] ")
+            try await person.shows("Switch anyway? [y/N] ")
             person.type("\n")
             #expect(try await person.program.finish() == .code(3))
             #expect(try await terminal.ctl("status").output.contains(urls[1]))
             for (answer, code) in [("\n", 3), ("y\n", 0)] as [(String, Int32)] {
                 let person = try terminal.atTerminal("account", "sign-out")
-                try await person.shows("Sign out all the same? [y/N] ")
+                try await person.shows("Sign out anyway? [y/N] ")
                 person.type(answer)
                 #expect(try await person.program.finish() == .code(code))
             }

@@ -98,7 +98,7 @@ import UbiquitousStoreTesting
             (["-dict", "a"], "has no value"), (["-dict", "a", "1", "a", "2"], "comes twice"),
             (["{\"a\":}"], "column 6"),
             (["null"], "No value is null"), (["99999999999999999999"], "64 bits"),
-            (["1e400"], "The value is no JSON"), (["-0.5E+999"], "The value is no JSON"),
+            (["1e400"], "The value is not JSON"), (["-0.5E+999"], "The value is not JSON"),
         ] as [([String], String)])
     func `a wrong type is refused with what it takes`(words: [String], sentence: String) {
         #expect { try TypedWords.value(words[...]) } throws: { "\($0)".contains(sentence) }

@@ -58,7 +58,7 @@ final class Watch {
             again = lookAgain(after: .seconds(2))
         } catch {
             // A service that did run starts again with its next user.
-            if hasLooked { return log("The account can't be looked at: \(error)") }
+            if hasLooked { return log("The account can't be read: \(error)") }
             log("There is no account to watch: \(error)")
             await end()
         }

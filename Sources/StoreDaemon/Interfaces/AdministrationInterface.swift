@@ -114,7 +114,7 @@ extension Daemon {
             guard isForced || !isUsers else {
                 throw BusError.store(
                     .conflict,
-                    "\(data.name) is the data of a user of this machine; with 0x1 it is removed all the same.")
+                    "\(data.name) is the data of a user of this machine; with 0x1 it is removed anyway.")
             }
             closeData(of: data.uid)
         }

@@ -164,7 +164,7 @@ final class User {
             """
             Another account of this device does not have \(count) of the store's changes yet; removing the store loses \
             them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove \
-            --discard-changes \(identifier)" removes them all the same.
+            --discard-changes \(identifier)" removes them anyway.
             """)
     }
 

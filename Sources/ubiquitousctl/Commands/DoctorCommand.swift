@@ -126,7 +126,7 @@ struct DoctorCommand: ServiceCommand {
     ) async throws {
         if !state.isSignedIn { return }
         let url = state.backend
-        let further = "\"ubiquitousctl doctor \(url)\" tries it all the same"
+        let further = "\"ubiquitousctl doctor \(url)\" tries it anyway"
         if state.state == .paused { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
         // Servers lock out clients that retry a wrong password.
         if state.lastError?.code == .backendAuthenticationFailed {

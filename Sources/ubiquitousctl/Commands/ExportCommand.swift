@@ -32,7 +32,7 @@ struct ExportCommand: ServiceCommand {
     func perform() async throws {
         let format = format ?? (file.hasSuffix(".json") ? .json : .xml)
         if file == "-" && format == .binary && isatty(STDOUT_FILENO) == 1 {
-            throw Failure(.usage, "A binary property list is nothing for a terminal.", advice: "Name a file.")
+            throw Failure(.usage, "A binary property list can't be shown in a terminal.", advice: "Name a file.")
         }
         let values = try await options.withStore { try await $0.snapshot().values }
         let bytes = try write(values, format)

@@ -105,7 +105,7 @@ struct ManifestCheckCommand: ParsableCommand {
             if access(file, F_OK) != 0 { return nil }
             if isUsers || isSystems { throw Failure(.usage, "\"\(file)\" is refused: \(error).") }
             return localized(
-                "Install it so that it is root's, and only root may write to it (install -m 644): now \(error)")
+                "Install it so that root owns it, and only root may write to it (install -m 644): now \(error)")
         }
     }
 

@@ -46,7 +46,7 @@ struct SynchronizeCommand: ServiceCommand {
                 } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
                     throw Failure(
                         .unreachable, "This takes longer than \(timeout) s.",
-                        advice: "What was written is kept, and goes on its way; see \"ubiquitousctl status\".")
+                        advice: "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".")
                 }
             }
         }

@@ -28,7 +28,7 @@ struct UsageCommand: ServiceCommand {
     }
 
     func perform() async throws {
-        let (usages, undeclared) = try await Progress.showing("Looking at the stores") { try await measured() }
+        let (usages, undeclared) = try await Progress.showing("Reading the stores") { try await measured() }
         let database = try await databaseUsage()
         if json { return Output.print(json: json(usages, undeclared, database)) }
         if usages.isEmpty, undeclared.isEmpty { Output.remark("No store holds anything") }

@@ -9,22 +9,21 @@ extension Catalogue {
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
         "\"ubiquitousctl account encrypt\" encrypts it.": "„ubiquitousctl account encrypt“ verschlüsselt es.",
         """
-        "ubiquitousctl account phrase" shows it on another device. "ubiquitousctl account unlock" takes it, as \
-        --phrase-file does for signing in.
+        "ubiquitousctl account phrase" shows the recovery phrase on another device. Enter it with "ubiquitousctl \
+        account unlock", or with --phrase-file when signing in.
         """:
             """
-        „ubiquitousctl account phrase“ zeigt sie auf einem anderen Gerät. Geben Sie sie mit „ubiquitousctl account \
-        unlock“ ein, beim Anmelden mit --phrase-file.
+        „ubiquitousctl account phrase“ zeigt die Wiederherstellungswörter auf einem anderen Gerät. Geben Sie sie mit \
+        „ubiquitousctl account unlock“ ein, beim Anmelden mit --phrase-file.
         """,
         "\"ubiquitousctl account phrase\" shows the words, and --forget-key leaves the account without them.":
             "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
-        "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.":
-            "„ubiquitousctl account sync“ nennt den Grund; --discard-changes entfernt sie.",
-        "\"ubiquitousctl admin adopt --replace {1} {2}\" puts it in their place.":
-            "„ubiquitousctl admin adopt --replace {1} {2}“ übernimmt stattdessen die Daten aus der Sicherung.",
-        "\"ubiquitousctl admin list\" lists what there is.":
-            "„ubiquitousctl admin list“ listet die vorhandenen Daten auf.",
+        "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.":
+            "„ubiquitousctl account sync“ zeigt, was das Hochladen verhindert; --discard-changes entfernt sie.",
+        "\"ubiquitousctl admin adopt --replace {1} {2}\" replaces their data with it.":
+            "„ubiquitousctl admin adopt --replace {1} {2}“ ersetzt die vorhandenen Daten durch die aus der Sicherung.",
+        "\"ubiquitousctl admin list\" lists all data.": "„ubiquitousctl admin list“ listet alle Daten auf.",
         "\"ubiquitousctl doctor URL\" tries it step by step.":
             "„ubiquitousctl doctor URL“ prüft den Speicherort Schritt für Schritt.",
         "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.":
@@ -35,8 +34,7 @@ extension Catalogue {
             "\"ubiquitousctl remove\" entfernt einen Schlüssel; ist Text gemeint, gehört -string vor null.",
         "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
             "„ubiquitousctl stores remove KENNUNG“ entfernt die Werte eines Speichers.",
-        "\"ubiquitousctl usage\" shows what takes up the room.":
-            "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
+        "\"ubiquitousctl usage\" shows what takes up the space.": "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
         "\"ubiquitousctl{1} --help\" says what it takes.":
@@ -50,7 +48,7 @@ extension Catalogue {
         "\"{1}\" is a web address; that of a folder of a WebDAV server is {2}.":
             "„{1}“ ist eine Webadresse; die eines Ordners auf einem WebDAV-Server ist {2}.",
         "\"{1}\" is empty.": "„{1}“ ist leer.",
-        "\"{1}\" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
+        "\"{1}\" is not an address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "„{1}“ ist keine Adresse; geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
         "\"{1}\" is refused: {2}.": "„{1}“ wird abgelehnt: {2}.",
         "\"{1}\": keys roam in the app's store, and the manifest declares none.":
@@ -59,7 +57,7 @@ extension Catalogue {
         "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "\"{1}\": {2} declares the same identifier for an app of another team.":
             "„{1}“: {2} deklariert denselben Bezeichner für ein Programm eines anderen Teams.",
-        "--as takes OLD=NEW, and not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
+        "--as takes OLD=NEW, not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
         "--bring-values has brought nothing, because this device is signed in to the account already":
             "--bring-values hat nichts mitgenommen, weil dieses Gerät bei dem Konto bereits angemeldet ist",
         """
@@ -75,7 +73,7 @@ extension Catalogue {
         "--everybody is for all users, and --user for one; leave one of them out.":
             "--everybody gilt für alle Benutzer, --user für einen; lassen Sie eines davon weg.",
         "--keys takes a number, 0 or more.": "--keys erwartet eine Zahl ab 0.",
-        "--phrase-file is for an account that is there, and --encrypt for a new one.":
+        "--phrase-file is for an existing account, and --encrypt for a new one.":
             "--phrase-file gilt für ein bestehendes Konto, --encrypt für ein neues.",
         "--phrase-file is for trying a remote: name its URL.":
             "--phrase-file dient zum Prüfen eines Speicherorts: Geben Sie dessen Adresse an.",
@@ -86,9 +84,12 @@ extension Catalogue {
         "--timeout takes 1 to 86400 seconds.": "--timeout erwartet 1 bis 86400 Sekunden.",
         "--user takes a name or a uid.": "--user erwartet einen Namen oder eine UID.",
         ". Please provide one of {1}.": ". Möglich: {1}.",
-        "A backup holds passwords and goes to a file; - is none.":
-            "Eine Sicherung enthält Passwörter und kommt in eine Datei; - ist keine.",
-        "A binary property list is nothing for a terminal.":
+        "A backup contains passwords, so it can't be written to standard output. Name a file.":
+            """
+        Eine Sicherung enthält Passwörter und lässt sich daher nicht auf die Standardausgabe schreiben. Nennen Sie \
+        eine Datei.
+        """,
+        "A binary property list can't be shown in a terminal.":
             "Eine binäre Property-Liste lässt sich nicht im Terminal anzeigen.",
         "A damaged database was set aside, and values may be missing; \"ubiquitousctl doctor\" says what to do":
             """
@@ -119,6 +120,14 @@ extension Catalogue {
         "Adopting data": "Daten werden übernommen",
         "An account in a folder has no password.": "Ein Konto in einem Ordner hat kein Passwort.",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
+        """
+        Check that ubiquitous-store is installed and running (systemctl status ubiquitous-store), or name another \
+        bus with --bus.
+        """:
+            """
+        Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
+        Sie mit --bus einen anderen Bus an.
+        """,
         "Containers are nested more than {1} deep.": "Container sind mehr als {1}-fach verschachtelt.",
         "Copying the data": "Daten werden kopiert",
         "Declare a store identifier, or leave out the keys.":
@@ -146,29 +155,30 @@ extension Catalogue {
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
             "Alles ist gespeichert, bleibt aber vorerst auf diesem Gerät; siehe „ubiquitousctl status“",
         "Forgetting": "Gerät wird aus der Liste entfernt",
-        "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.":
+        "Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with its value.":
             """
         Geben Sie einen Wert an, oder einen der Typen -string, -int, -float, -bool, -date, -data, -array und -dict \
         mit seinem Wert.
         """,
-        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" takes them.":
+        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" stores them.":
             """
         Geben Sie die richtigen Zugangsdaten an; wenn dieses Gerät schon angemeldet ist, mit „ubiquitousctl account \
         renew“.
         """,
         "Help:  {1}": "Hilfe:  {1}",
-        """
-        If a device of yours has replaced it, "ubiquitousctl account phrase" shows the phrase there, and "ubiquitousctl \
-        account unlock" takes it here; otherwise "ubiquitousctl account resolve local" goes on under this device's key.
-        """:
-            """
-        Wenn eines Ihrer Geräte ihn ersetzt hat, zeigt dort „ubiquitousctl account phrase“ die Wiederherstellungswörter; \
-        geben Sie sie hier mit „ubiquitousctl account unlock“ ein. Sonst bleibt es mit „ubiquitousctl account resolve \
-        local“ beim Schlüssel dieses Geräts.
-        """,
         "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".":
             "Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um --reject-others.",
-        "Install it so that it is root's, and only root may write to it (install -m 644): now {1}":
+        """
+        If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
+        with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's \
+        key.
+        """:
+            """
+        Wenn eines Ihrer Geräte ihn ersetzt hat, zeigt dort „ubiquitousctl account phrase“ die \
+        Wiederherstellungswörter; geben Sie sie hier mit „ubiquitousctl account unlock“ ein. Sonst bleibt es mit \
+        „ubiquitousctl account resolve local“ beim Schlüssel dieses Geräts.
+        """,
+        "Install it so that root owns it, and only root may write to it (install -m 644): now {1}":
             """
         Installieren Sie die Datei so, dass sie root gehört und nur root in sie schreiben darf (install -m 644): \
         derzeit {1}
@@ -177,19 +187,18 @@ extension Catalogue {
             "Installieren Sie es, oder nennen Sie eine Datei, die auf .tar endet.",
         "Installed, it masks one of the same name.":
             "Wenn Sie die Datei installieren, verdeckt sie ein Manifest desselben Namens.",
-        "It may be busy; try again, and see its log (journalctl -u ubiquitous-store).":
+        "It may be busy; try again, and check its log (journalctl -u ubiquitous-store).":
             """
         Vielleicht ist er überlastet; versuchen Sie es noch einmal, und sehen Sie in seinem Protokoll nach \
         (journalctl -u ubiquitous-store).
         """,
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
-        "Leave out --no-create to make one there.": "Ohne --no-create wird dort eines angelegt.",
-        "Looking at the stores": "Speicher werden durchgesehen",
+        "Leave out --no-create to create one there.": "Ohne --no-create wird dort eines angelegt.",
         "Name a file.": "Geben Sie eine Datei an.",
         "Name an archive that \"ubiquitousctl admin backup\" has made.":
             "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",
-        "Name another file: a backup replaces none.":
-            "Nennen Sie eine andere Datei: Eine Sicherung ersetzt keine.",
+        "Name another file: a backup never overwrites one.":
+            "Nennen Sie eine andere Datei: Eine Sicherung überschreibt keine.",
         "Name one by its identifier: {1}.": "Geben Sie eine der Kennungen an: {1}.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
@@ -201,7 +210,7 @@ extension Catalogue {
         """,
         "Name the store with --store.": "Geben Sie den Speicher mit --store an.",
         "New password for {1}: ": "Neues Passwort für {1}: ",
-        "No address is named, and this machine's settings have no account ready.":
+        "No address is given, and this machine's settings name no default account.":
             "Es ist keine Adresse angegeben, und auf diesem Rechner ist kein Konto voreingestellt.",
         "No store holds anything": "Alle Speicher sind leer",
         "No store is named.": "Es ist kein Speicher angegeben.",
@@ -253,8 +262,9 @@ extension Catalogue {
         "Pausing": "Abgleich wird angehalten",
         "Press Enter once they are written down: ": "Drücken Sie die Eingabetaste, wenn sie aufgeschrieben sind: ",
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
+        "Reading the stores": "Speicher werden gelesen",
         "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
-        "Remove them all the same? [y/N]": "Trotzdem entfernen? [j/N]",
+        "Remove them anyway? [y/N]": "Trotzdem entfernen? [j/N]",
         "Removing": "Speicher wird entfernt",
         "Removing data": "Daten werden entfernt",
         "Removing earlier values": "Frühere Werte werden entfernt",
@@ -265,29 +275,25 @@ extension Catalogue {
         "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".":
             "Root meldet einen Benutzer mit „ubiquitousctl account sign-in --user NAME URL“ an.",
         "Run it outside of the sandbox.": "Führen Sie es außerhalb der Sandbox aus.",
+        "Run with sudo, and not in a container that forbids it.":
+            "Verwenden Sie sudo, und nicht in einem Container, der das verbietet.",
         "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".":
             "Entscheiden Sie, welche Seite gilt: „ubiquitousctl account resolve local“ oder „remote“.",
         "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
             "Siehe „systemctl status ubiquitous-store“ und „journalctl -u ubiquitous-store“.",
-        """
-        See that ubiquitous-store is installed and runs (systemctl status ubiquitous-store), or name another bus \
-        with --bus.
-        """:
-            """
-        Prüfen Sie, ob ubiquitous-store installiert ist und läuft (systemctl status ubiquitous-store), oder geben \
-        Sie mit --bus einen anderen Bus an.
-        """,
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
-        "Sign out all the same? [y/N]": "Trotzdem abmelden? [j/N]",
+        "Sign out anyway? [y/N]": "Trotzdem abmelden? [j/N]",
         "Signing in": "Anmeldung läuft",
         "Signing out": "Abmeldung läuft",
         "Somebody else writes to the store all the time.":
             "Ein anderes Programm schreibt ununterbrochen in den Speicher.",
         "Standard input": "Die Standardeingabe",
-        "Standard input is no UTF-8.": "Die Standardeingabe ist kein UTF-8.",
+        "Standard input is not UTF-8.": "Die Standardeingabe ist kein UTF-8.",
         "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
-        "Switch all the same? [y/N]": "Trotzdem wechseln? [j/N]",
+        "Switch anyway? [y/N]": "Trotzdem wechseln? [j/N]",
+        "Switching to the service's user failed: {1}.":
+            "Der Wechsel zum Benutzer des Dienstes ist fehlgeschlagen: {1}.",
         "Sync is paused on this device.": "Der Abgleich ist auf diesem Gerät angehalten.",
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
@@ -318,14 +324,6 @@ extension Catalogue {
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
         "The account is not encrypted, so it has no recovery phrase.":
             "Das Konto ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
-        """
-        The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same? \
-        [y/N]
-        """:
-            """
-        Das Konto dort ist nicht verschlüsselt: Wer Zugriff auf den Speicherort hat, kann es lesen. Trotzdem anmelden? \
-        [j/N]
-        """,
         "The account that this device is signed in to is not encrypted.":
             "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
         "The account's values are still arriving; until all are there, they replace what is set here":
@@ -362,8 +360,6 @@ extension Catalogue {
         "The service doesn't answer.": "Der Dienst antwortet nicht.",
         "The service has ended; waiting for it": "Der Dienst wurde beendet; es wird gewartet, bis er wieder läuft",
         "The service is of an older version than this program.": "Der Dienst ist älter als dieses Programm.",
-        "The service's user can't be taken on: {1}.":
-            "Zum Benutzer des Dienstes kann nicht gewechselt werden: {1}.",
         "The store can't be written as XML: {1}.": "Der Speicher lässt sich nicht als XML schreiben: {1}.",
         "The store has no value for {1}.": "Der Speicher hat keinen Wert für {1}.",
         "The store would have {1} bytes, and may have {2}.":
@@ -373,7 +369,7 @@ extension Catalogue {
         "The terminal can't be kept from showing the password.": "Das Terminal würde das Passwort anzeigen.",
         "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
-        "The value is no JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
+        "The value is not JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
         """
         The values from before belong to another account. They are kept, and come back when this device signs in \
         to that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
@@ -438,6 +434,11 @@ extension Catalogue {
             "Es gibt nichts zu entscheiden: Das Konto wird synchronisiert",
         "There is nothing to restore in {1}.": "{1} enthält nichts, was sich wiederherstellen lässt.",
         "There was no answer.": "Es kam keine Antwort.",
+        "This account is not encrypted: anyone with access to the remote can read it. Sign in anyway? [y/N]":
+            """
+        Dieses Konto ist nicht verschlüsselt: Wer Zugriff auf den Speicherort hat, kann es lesen. Trotzdem anmelden? \
+        [j/N]
+        """,
         "This device is signed in to {1} already.": "Dieses Gerät ist bereits bei {1} angemeldet.",
         "This device is signed out already; its values are kept.":
             "Dieses Gerät ist bereits abgemeldet; seine Werte bleiben erhalten.",
@@ -459,13 +460,11 @@ extension Catalogue {
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Use --password-file.": "Verwenden Sie --password-file.",
-        "Use sudo, outside of a container that forbids it.":
-            "Verwenden Sie sudo, außerhalb eines Containers, der das verbietet.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
-        "What was written is kept, and goes on its way; see \"ubiquitousctl status\".":
+        "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
-        "With --force it is removed all the same.": "Mit --force werden sie trotzdem entfernt.",
+        "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
         "With both installed, the service gives the store to neither. Choose another identifier.":
             """
@@ -476,17 +475,17 @@ extension Catalogue {
         "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.":
             "Geben Sie folder:///PFAD, webdavs://HOST/PFAD oder etcds://HOST/PRÄFIX an.",
         """
-        Write them down and keep them apart from this device: another device asks for them. Without them and without a \
-        device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl account phrase" \
-        shows them again.
+        Write them down and keep them apart from this device: another device asks for them. Without them and without \
+        a device that is signed in, nobody can read the values in the remote any more. "ubiquitousctl account \
+        phrase" shows them again.
         """:
             """
-        Schreiben Sie sie auf, und bewahren Sie sie getrennt von diesem Gerät auf: Ein anderes Gerät fragt danach. Ohne \
-        sie und ohne ein angemeldetes Gerät kommt niemand mehr an die Werte am Speicherort. „ubiquitousctl account \
-        phrase“ zeigt sie wieder.
+        Schreiben Sie sie auf, und bewahren Sie sie getrennt von diesem Gerät auf: Ein anderes Gerät fragt danach. \
+        Ohne sie und ohne ein angemeldetes Gerät kann niemand mehr die Werte am Speicherort lesen. „ubiquitousctl \
+        account phrase“ zeigt sie wieder.
         """,
         "Writing to disk": "Daten werden auf den Datenträger geschrieben",
-        "a directory that its unit names isn't there, or can't be mounted":
+        "a directory that its unit names is missing, or can't be mounted":
             "ein Verzeichnis, das in seiner Unit steht, fehlt oder lässt sich nicht einhängen",
         "it ended with {1}": "er endete mit {1}",
         "it isn't installed, as systemd knows no unit {1}":
@@ -521,12 +520,12 @@ extension Catalogue {
         "of the store": "des Speichers",
         "standard input": "der Standardeingabe",
         "the file \"{1}\"": "der Datei „{1}“",
+        "the former data of {1} was set aside as {2}": "die bisherigen Daten von {1} wurden als {2} beiseitegelegt",
         "the month {1} has {2} days": "der Monat {1} hat {2} Tage",
         "there is no month {1}": "es gibt keinen Monat {1}",
         "there is no time {1}": "es gibt keine Uhrzeit {1}",
         "there wasn't enough memory": "der Arbeitsspeicher reichte nicht aus",
-        "what {1} had is {2} now": "was {1} hatte, heißt jetzt {2}",
-        "{1} can't be looked at: {2}.": "{1} lässt sich nicht prüfen: {2}.",
+        "{1} can't be examined: {2}.": "{1} lässt sich nicht prüfen: {2}.",
         "{1} can't be made private: {2}.": "{1} lässt sich nicht vor anderen schützen: {2}.",
         "{1} can't be made: {2}.": "{1} lässt sich nicht anlegen: {2}.",
         "{1} can't be put in place: {2}.": "{1} lässt sich nicht an seinen Platz bringen: {2}.",
@@ -545,7 +544,7 @@ extension Catalogue {
             "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
         "{1} holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them":
             "{1} enthält Werte eines Programms, das nicht installiert ist; „ubiquitousctl stores remove“ entfernt sie",
-        "{1} holds {2}, which is a link or no file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
+        "{1} holds {2}, which is a link or not a file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",

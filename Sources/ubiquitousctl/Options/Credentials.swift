@@ -85,7 +85,7 @@ struct Credentials: ParsableArguments {
             throw ValidationError(
                 localized(
                     """
-                    "\(url)" is no address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.
+                    "\(url)" is not an address; write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.
                     """))
         }
         let authority = RemoteAddress.authority(of: url)

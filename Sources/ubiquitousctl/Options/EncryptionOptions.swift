@@ -24,7 +24,7 @@ struct EncryptionOptions: ParsableArguments {
     func validate() throws {
         if encrypt != nil && phraseFile != nil {
             throw ValidationError(
-                localized("--phrase-file is for an account that is there, and --encrypt for a new one."))
+                localized("--phrase-file is for an existing account, and --encrypt for a new one."))
         }
     }
 
@@ -55,7 +55,7 @@ struct EncryptionOptions: ParsableArguments {
         } catch let error as UbiquitousStoreError where error.code == .noAccount && phraseFile != nil {
             throw Failure(
                 .refused, Sentence(verbatim: error.message),
-                advice: "--phrase-file is for an account that is there, and --encrypt for a new one.")
+                advice: "--phrase-file is for an existing account, and --encrypt for a new one.")
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
             request.encrypts = nil
             if rejectOthers { request.rejectsOthers = true }
@@ -91,8 +91,7 @@ struct EncryptionOptions: ParsableArguments {
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let question = Question(
                 """
-                The account that is there is not encrypted: whoever has the remote can read it. Sign in all the same? \
-                [y/N]
+                This account is not encrypted: anyone with access to the remote can read it. Sign in anyway? [y/N]
                 """,
                 default: false, advice: "Use --encrypt or --no-encrypt.")
             guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }

@@ -29,7 +29,7 @@ struct JoiningOptions: ParsableArguments {
         if let url { return url }
         guard !account.defaultBackend.isEmpty else {
             throw Failure(
-                .usage, "No address is named, and this machine's settings have no account ready.",
+                .usage, "No address is given, and this machine's settings name no default account.",
                 advice: "Write folder:///PATH, webdavs://HOST/PATH or etcds://HOST/PREFIX.")
         }
         return account.defaultBackend

@@ -53,7 +53,7 @@ enum Phrase {
             localized(
                 """
                 Write them down and keep them apart from this device: another device asks for them. Without them and \
-                without a device that is signed in, nobody gets at the values in the remote any more. "ubiquitousctl \
+                without a device that is signed in, nobody can read the values in the remote any more. "ubiquitousctl \
                 account phrase" shows them again.
                 """),
         ]

@@ -70,7 +70,7 @@ struct Plan: Equatable {
         if growth.bytes > 0 && bytes > limits.totalBytes {
             throw Failure(
                 .refused, "The store would have \(bytes) bytes, and may have \(limits.totalBytes).",
-                advice: "\"ubiquitousctl usage\" shows what takes up the room.")
+                advice: "\"ubiquitousctl usage\" shows what takes up the space.")
         }
     }
 }

@@ -79,7 +79,7 @@ struct TypedWords {
     }
 
     private static let usage: Sentence = """
-        Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with what it takes.
+        Give a value, or one of -string, -int, -float, -bool, -date, -data, -array and -dict with its value.
         """
 
     private static func scalar(_ type: String, _ text: String) throws -> Value {

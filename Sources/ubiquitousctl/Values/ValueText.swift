@@ -40,7 +40,7 @@ enum ValueText {
                     advice: "\"ubiquitousctl remove\" removes a key; put -string before null if it is meant as text.")
             }
             throw Failure(
-                .usage, "The value is no JSON: \(error).", advice: "Put -string before it if it is meant as text.")
+                .usage, "The value is not JSON: \(error).", advice: "Put -string before it if it is meant as text.")
         }
     }
 

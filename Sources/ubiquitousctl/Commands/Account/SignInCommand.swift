@@ -63,7 +63,7 @@ struct SwitchCommand: ServiceCommand {
             }
             if account.isPhraseUnconfirmed, !account.isAt(url), !forgetKey {
                 try LastKey.ask(
-                    Question("Switch all the same? [y/N]", default: false, advice: "Use --forget-key."),
+                    Question("Switch anyway? [y/N]", default: false, advice: "Use --forget-key."),
                     reason: LastKey.reason, options.change)
             }
         }
@@ -120,7 +120,7 @@ struct SignOutCommand: ServiceCommand {
             where error.code == .conflict && !forgetKey
         {
             try LastKey.ask(
-                Question("Sign out all the same? [y/N]", default: false, advice: "Use --forget-key."),
+                Question("Sign out anyway? [y/N]", default: false, advice: "Use --forget-key."),
                 reason: Sentence(verbatim: error.message), options.change)
             try await signOut(keepingLastKey: false)
         }
@@ -135,7 +135,7 @@ struct SignOutCommand: ServiceCommand {
         let failure = Failure.unsaved(count)
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
         Output.remark(Sentence(verbatim: failure.message))
-        let question = Question("Remove them all the same? [y/N]", default: false, advice: "Use --discard-changes.")
+        let question = Question("Remove them anyway? [y/N]", default: false, advice: "Use --discard-changes.")
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
     }
 
@@ -178,6 +178,6 @@ extension Failure {
     static func unsaved(_ count: Int) -> Failure {
         Failure(
             .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
-            advice: "\"ubiquitousctl account sync\" says what is in the way; --discard-changes removes them.")
+            advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
     }
 }

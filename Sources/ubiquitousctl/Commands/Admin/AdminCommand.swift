@@ -90,16 +90,18 @@ struct AdoptCommand: ServiceCommand {
             guard present.contains(where: { $0.name == name && $0.isSetAside }) else {
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)) that was set aside.",
-                    advice: "\"ubiquitousctl admin list\" lists what there is.")
+                    advice: "\"ubiquitousctl admin list\" lists all data.")
             }
             let gift = "make \(name) the data of \(user)"
             guard present.contains(where: { $0.uid == uid && !$0.isSetAside }) else { return gift }
             if !replace, try await !object.isFree(uid) { throw occupied }
-            return gift + ", and set aside what is there"
+            return gift + ", and set the present data aside"
         } _: {
             do {
                 let aside = try await object.adopt(name, by: uid, replacing: replace, besides: names)
-                if let aside { Output.remark("what \(user) had is \(Output.printableWord(aside)) now") }
+                if let aside {
+                    Output.remark("the former data of \(user) was set aside as \(Output.printableWord(aside))")
+                }
             } catch let error as UbiquitousStoreError where error.code == .conflict { throw occupied }
             try await RestoredCopies.tidy(object)
         }
@@ -139,13 +141,13 @@ struct DeleteDataCommand: ServiceCommand {
                 if DataNames.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
-                    advice: "\"ubiquitousctl admin list\" lists what there is.")
+                    advice: "\"ubiquitousctl admin list\" lists all data.")
             }
             directory = data.name
             if !data.isSetAside, !force, LocalUser.name(of: data.uid) != nil {
                 throw Failure(
                     .refused, "\(directory) is the data of a user of this machine.",
-                    advice: "With --force it is removed all the same.")
+                    advice: "With --force it is removed anyway.")
             }
             return "remove \(directory), \(SizeText.text(data.bytes))"
         } _: {

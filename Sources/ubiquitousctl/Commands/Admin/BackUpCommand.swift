@@ -24,7 +24,8 @@ struct BackUpCommand: ServiceCommand {
 
     func validate() throws {
         guard file == "-" else { return }
-        throw ValidationError(localized("A backup holds passwords and goes to a file; - is none."))
+        throw ValidationError(
+            localized("A backup contains passwords, so it can't be written to standard output. Name a file."))
     }
 
     func perform() async throws {
@@ -53,7 +54,7 @@ struct BackUpCommand: ServiceCommand {
             let error = errno
             throw Failure(
                 .usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(error))).",
-                advice: error == EEXIST ? "Name another file: a backup replaces none." : nil)
+                advice: error == EEXIST ? "Name another file: a backup never overwrites one." : nil)
         }
         return archive
     }

@@ -66,7 +66,7 @@ struct RestoreDataCommand: ServiceCommand {
         var names: [String: String] = [:]
         for pair in renamed {
             let words = pair.split(separator: "=", maxSplits: 1).map(String.init)
-            guard words.count == 2 else { throw Failure(.usage, "--as takes OLD=NEW, and not \(Output.quoted(pair)).") }
+            guard words.count == 2 else { throw Failure(.usage, "--as takes OLD=NEW, not \(Output.quoted(pair)).") }
             _ = try LocalUser.uid(of: words[1])
             names[words[0]] = words[1]
         }
@@ -94,7 +94,7 @@ struct RestoreDataCommand: ServiceCommand {
                 isFree = false
             } else {
                 let isPresent = present.contains("u\(uid)") || given.contains(uid)
-                Output.print("would \(gift)\(isPresent ? ", and set aside what is there" : "")")
+                Output.print("would \(gift)\(isPresent ? ", and set the present data aside" : "")")
                 given.insert(uid)
             }
         }
@@ -121,14 +121,14 @@ struct RestoreDataCommand: ServiceCommand {
         do {
             let aside = try await object.adopt(data.name, by: uid, replacing: replace, besides: all)
             all.formUnion(["u\(uid)"] + [aside].compactMap(\.self))
-            let remark = aside.map { "; what was there is \(Output.printableWord($0))" } ?? ""
+            let remark = aside.map { "; the former data was set aside as \(Output.printableWord($0))" } ?? ""
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let user = Output.printableWord(user)
             let failure = Failure(
                 .refused, "\(user) has values or an account already; \(name) is set aside.",
-                advice: "\"ubiquitousctl admin adopt --replace \(name) \(user)\" puts it in their place.")
+                advice: "\"ubiquitousctl admin adopt --replace \(name) \(user)\" replaces their data with it.")
             Output.complain(failure.description)
             return false
         }
@@ -180,7 +180,7 @@ struct RestoreDataCommand: ServiceCommand {
             let kind = lstat(path, &status) == 0 ? status.st_mode & S_IFMT : 0
             guard kind == S_IFDIR || kind == S_IFREG && status.st_nlink == 1 else {
                 throw Failure(
-                    .usage, "\(Output.quoted(file)) holds \(Output.quoted(name)), which is a link or no file.",
+                    .usage, "\(Output.quoted(file)) holds \(Output.quoted(name)), which is a link or not a file.",
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
             guard chmod(path, kind == S_IFDIR ? 0o700 : 0o600) == 0 else {

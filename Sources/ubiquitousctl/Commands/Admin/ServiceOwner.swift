@@ -14,7 +14,7 @@ struct ServiceOwner {
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
             throw Failure(
-                .refused, "\(stateDirectory) can't be looked at: \(String(cString: strerror(errno))).",
+                .refused, "\(stateDirectory) can't be examined: \(String(cString: strerror(errno))).",
                 advice: "Use sudo.")
         }
         (uid, gid) = (status.st_uid, status.st_gid)
@@ -28,8 +28,8 @@ struct ServiceOwner {
         defer { _ = (seteuid(ownUser), setegid(ownGroup)) }
         guard setegid(gid) == 0, seteuid(uid) == 0 else {
             throw Failure(
-                .refused, "The service's user can't be taken on: \(String(cString: strerror(errno))).",
-                advice: "Use sudo, outside of a container that forbids it.")
+                .refused, "Switching to the service's user failed: \(String(cString: strerror(errno))).",
+                advice: "Run with sudo, and not in a container that forbids it.")
         }
         return try body()
     }
