@@ -68,9 +68,9 @@ enum Trouble: Hashable, Sendable {
     /// The notification's text, which isn't markup.
     var text: String {
         switch self {
-        case .passwordRefused: tr("Enter the present password to go on syncing.")
-        case .remoteGone: tr("Sync rests until you say which side is right. Nothing was deleted on this device.")
-        case .keyMissing: tr("Enter the words of the encrypted account to go on syncing.")
+        case .passwordRefused: tr("Enter the current password to continue syncing.")
+        case .remoteGone: tr("Sync is paused until you choose which side to keep. Nothing was deleted on this device.")
+        case .keyMissing: tr("Enter the words of the encrypted account to continue syncing.")
         case .partsMissing:
             tr("If nobody has them any more, go on without them. Until then, this device uploads nothing.")
         case .storeFull(let store):

@@ -119,7 +119,7 @@ package struct AccountPage: Equatable, Sendable {
         var page = self
         (page.tone, page.title, page.canMove) = (.busy, move.title, false)
         page.explanation = tr(
-            "All settings are uploaded again. This goes on by itself, also when the window is closed.")
+            "All settings are uploaded again. This continues by itself, even when the window is closed.")
         return page
     }
 
@@ -157,7 +157,7 @@ private struct AccountSentence {
                 .waiting, tr("Not Signed In"),
                 tr("Sign in to have the settings of your apps on all of your devices."), .signIn)
         case .idle where account.pendingChanges > 0:
-            self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They go out by themselves."), .syncNow)
+            self.init(.busy, tr("Changes Wait to Be Uploaded"), tr("They are uploaded automatically."), .syncNow)
         case .idle where account.lastError?.code == .backendUnavailable:
             self.init(
                 .bad, tr("Not Everything Is Up to Date"),
@@ -179,21 +179,21 @@ private struct AccountSentence {
         case .initialSync:
             self.init(
                 .busy, tr("Fetching the Account for the First Time…"),
-                tr("Where the account has a setting already, it takes the place of this device's."), .syncNow)
+                tr("Settings that the account already has replace those of this device."), .syncNow)
         case .offline: self = .offline(account, place, now)
         case .authFailed:
             self.init(
                 .bad, tr("The Password Is Refused"),
-                tr("%1 refuses the password. Enter the present one to go on syncing.", place), .newPassword)
+                tr("%1 refuses the password. Enter the current one to continue syncing.", place), .newPassword)
         case .paused where account.lastError?.code == .remoteReset:
             self.init(
-                .bad, tr("The Account Is Not There Any More"),
-                tr("Sync rests until you say which side is right. Nothing was deleted on this device."), .resolve)
+                .bad, tr("The Account Is Gone"),
+                tr("Sync is paused until you choose which side to keep. Nothing was deleted on this device."), .resolve)
         case .paused where account.lastError?.code == .keyNeeded:
             self.init(
                 .bad, tr("The Recovery Words Are Missing"),
                 tr(
-                    "The account is encrypted, and this device doesn't have its key. Sync rests until you enter the words."
+                    "The account is encrypted, and this device doesn't have its key. Sync is paused until you enter the words."
                 ),
                 .enterWords)
         case .paused:
@@ -208,9 +208,9 @@ private struct AccountSentence {
         // The service has one name for this and for a server that is away, because either may pass.
         if account.lastError?.message.hasPrefix("There is no folder ") == true {
             return Self(
-                .waiting, tr("The Folder Is Not There"),
+                .waiting, tr("The Folder Is Missing"),
                 tr(
-                    "%1 answers, and does not have the account's folder. If its disk is away, wait. If somebody deleted the folder, make it again there.",
+                    "%1 responds, but the account's folder is missing. If its disk is offline, wait. If the folder was deleted, create it again.",
                     place), .tryNow)
         }
         let next = Age.text(until: account.nextAttempt, at: now)

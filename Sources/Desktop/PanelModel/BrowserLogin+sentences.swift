@@ -10,7 +10,7 @@ extension BrowserLogin.Flaw {
     /// The error, for the field that it belongs to.
     package var fieldError: FieldError {
         switch self {
-        case .noNextcloud: error(tr("This server is no Nextcloud. See that the address is right."))
+        case .noNextcloud: error(tr("This is not a Nextcloud server. Check the address."))
         case .notEncrypted(let host): error(tr("The connection to %1 would not be encrypted. Use https.", host.shown))
         case .otherServer(let host): error(tr("The server sent a login for another server, %1.", host.shown))
         case .unreachable(let reason): error(tr("The server can't be used."), reason.shown)

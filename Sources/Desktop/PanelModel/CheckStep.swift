@@ -13,7 +13,7 @@ package struct CheckStep: Equatable, Sendable {
 
     package init(_ step: BackendStep) {
         let name = Self.name(step.step)
-        title = step.isRight ? tr("%1: in order", name) : tr("%1: failed", name)
+        title = step.isRight ? tr("%1: OK", name) : tr("%1: failed", name)
         (details, isPassed) = (step.detail.shown, step.isRight)
     }
 

@@ -81,7 +81,7 @@ package enum KeyMove: Equatable, Sendable {
         case .keyNeeded: tr("Another device has given the account a new key at the same time. Enter its words here.")
         case .backendUnsupported: tr("Accounts at this kind of location can't be encrypted.")
         case .backendUnavailable, .timedOut:
-            tr("The location can't be reached. Nothing is lost, and what has begun goes on by itself.")
+            tr("The location can't be reached. Nothing is lost, and what has begun continues by itself.")
         default: ErrorSentence.text(error)
         }
     }

@@ -39,7 +39,7 @@ extension FieldError {
         case (.accessDenied, .folder) where isFile(form.text(.path)): tr("This is a file. Enter a folder.")
         case (.backendUnavailable, .folder): tr("This folder can't be used.")
         case (.backendUnavailable, _): tr("The server can't be used.")
-        case (.accessDenied, .folder): tr("The service may not use this folder.")
+        case (.accessDenied, .folder): tr("The service isn't allowed to use this folder.")
         case (.conflict, _): tr("The account has settings already: switch off bringing this device's along.")
         case (.invalidArguments, _): tr("This can't be right.")
         default: ErrorSentence.text(error)

@@ -16,7 +16,7 @@ extension SignInForm {
         let place = text(kind.placeField)
         if place.isEmpty { throw flaw(tr("Enter where the account is.")) }
         if place.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
-            throw flaw(tr("There are characters in it that can't be seen. Type it anew."))
+            throw flaw(tr("It contains invisible characters. Type it again."))
         }
         switch kind {
         case .nextcloud: return try nextcloudAddress(try server(place))
@@ -45,14 +45,14 @@ extension SignInForm {
         }
         if authority.contains(where: \.isWhitespace) { throw flaw(tr("There are spaces in the server's name.")) }
         if afterScheme.contains("?") || afterScheme.contains("#") {
-            throw flaw(tr("The address has a “?” or “#” in it: enter the part before."))
+            throw flaw(tr("The address contains “?” or “#”: enter only the part before it."))
         }
         let path = PercentCoding.encode(
             PercentCoding.decode(afterScheme.dropFirst(authority.count))
                 ?? String(afterScheme.dropFirst(authority.count)),
             keeping: "/")
         guard let address = HTTPAddress(text.prefix(upTo: authority.endIndex) + path) else {
-            throw flaw(tr("This is no address of a server. It looks like https://cloud.example.org."))
+            throw flaw(tr("This is not a server's address, such as https://cloud.example.org."))
         }
         return address
     }
@@ -94,7 +94,7 @@ extension SignInForm {
             if member.contains("@") {
                 throw flaw(tr("Leave the name and password out of the address: they have fields of their own."))
             }
-            guard HTTPAddress.split(member) != nil else { throw flaw(tr("“%1” is no server's name.", member.shown)) }
+            guard HTTPAddress.split(member) != nil else { throw flaw(tr("“%1” is not a server name.", member.shown)) }
         }
         let prefix = text(.prefix).split(separator: "/").map { PercentCoding.encode(String($0)) }.joined(separator: "/")
         if prefix.isEmpty {

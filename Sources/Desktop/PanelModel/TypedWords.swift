@@ -29,7 +29,7 @@ package enum TypedWords {
         guard let place = words.firstIndex(where: { WordList.place(of: $0.utf8) == nil }) else {
             return words.count > count ? tr("There are more than 12 words.") : nil
         }
-        return tr("Word %1 is not one of those that there are. Check its spelling.", String(place + 1))
+        return tr("Word %1 is not in the word list. Check its spelling.", String(place + 1))
     }
 
     /// Returns why the account refuses words that have no flaw.
@@ -37,7 +37,7 @@ package enum TypedWords {
         switch (error as? UbiquitousStoreError)?.code {
         case .keyWrong: tr("These are the words of another account.")
         case .invalidArguments:
-            tr("The words don't go together: one is another, or two have changed places. Compare them with your note.")
+            tr("The words don't match: one is wrong, or two have changed places. Compare them with your note.")
         default: ErrorSentence.text(error)
         }
     }

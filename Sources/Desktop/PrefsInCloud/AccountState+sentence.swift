@@ -17,7 +17,7 @@ extension UbiquitousStore.AccountState {
         case .offline: tr("Offline: changes will be sent later")
         case .authenticationFailed: tr("The server refuses the password")
         case .paused where lastError?.code == .keyNeeded: tr("Paused: the account asks for its recovery words")
-        case .paused where lastError?.code == .remoteReset: tr("Paused: the account is not there any more")
+        case .paused where lastError?.code == .remoteReset: tr("Paused: the account is gone")
         case .paused: tr("Paused on this device")
         default: tr("Sync has failed")
         }

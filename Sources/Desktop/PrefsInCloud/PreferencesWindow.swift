@@ -105,7 +105,7 @@ final class PreferencesWindow {
     /// The store's number. One that is no color is logged, and ignored by ``Preference``.
     private var stored: Int? {
         let number = store?[.backgroundColor]
-        if let number, BackgroundColor(rawValue: number) == nil { logWarning("The store's number is no color.") }
+        if let number, BackgroundColor(rawValue: number) == nil { logWarning("The store's number is not a color.") }
         return number
     }
 

@@ -214,9 +214,9 @@ final class AccountView {
 
     private func askSide() {
         owner?.ask(
-            tr("Which Side Is Right?"),
+            tr("Which Side Do You Want to Keep?"),
             tr(
-                "The account is gone from its place, or another one is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now. If nothing is there and the account is not encrypted, it is then empty, here too."
+                "The account is gone from its location, or another account is there. You can upload this device's settings again, for all devices. Or you can replace them with what is there now. If nothing is there and the account is not encrypted, it is then empty, on this device too."
             ),
             [
                 ("remote", tr("Use _What Is There"), .plain), ("local", tr("Use _This Device's"), .plain),

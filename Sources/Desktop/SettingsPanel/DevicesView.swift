@@ -48,7 +48,7 @@ final class DevicesView {
         owner?.ask(
             tr("Forget “%1”?", device.title.quoted),
             tr(
-                "It goes off this list; its settings stay, as they are everybody's. This shuts nobody out: a device that still has the password comes back when it syncs. If it was lost, change the password as well."
+                "The device is removed from this list. Its settings stay, because all devices share them. This doesn't lock the device out: while it has the password, it comes back when it syncs. If it was lost, change the password as well."
             ),
             [("forget", tr("_Forget"), .destructive)]
         ) { [weak self] answer in

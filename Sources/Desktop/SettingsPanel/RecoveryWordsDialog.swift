@@ -118,7 +118,7 @@ final class RecoveryWordsDialog {
         if wordsGroup.isVisible { return showTest() }
         for (place, entry) in fields where !words.has(entry.text, at: place) {
             entry.isWrong = true
-            problem.title = tr("Word %1 is another one. Go back and compare it with your note.", String(place + 1))
+            problem.title = tr("Word %1 is wrong. Go back and compare it with your note.", String(place + 1))
             problem.isVisible = true
             entry.focus()
             return

@@ -218,7 +218,7 @@ final class SignInDialog {
         let dialog = MessageDialog(
             over: window, heading: tr("Sign In Without Encryption?"),
             body: tr(
-                "There is an account at this place, and it is not encrypted. Those who have access to the place can read your settings."
+                "The account at this location is not encrypted. Anyone with access to the location can read your settings."
             ))
         dialog.offer("cancel", label: tr("_Cancel"))
         dialog.offer("sign-in", label: tr("_Sign In Anyway"))

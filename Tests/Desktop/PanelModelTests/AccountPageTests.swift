@@ -37,7 +37,7 @@ struct AccountPageTests {
         ("offline", "BackendUnavailable", "Offline", .tryNow, .waiting),
         ("auth-failed", "BackendAuthenticationFailed", "The Password Is Refused", .newPassword, .bad),
         ("paused", "", "Paused on This Device", .resume, .waiting),
-        ("paused", "RemoteReset", "The Account Is Not There Any More", .resolve, .bad),
+        ("paused", "RemoteReset", "The Account Is Gone", .resolve, .bad),
         ("paused", "KeyNeeded", "The Recovery Words Are Missing", .enterWords, .bad),
         ("error", "BackendFull", "No Space Is Left", .tryNow, .bad),
         ("error", "Corrupt", "Sync Has Failed", .tryNow, .bad),
@@ -61,7 +61,7 @@ struct AccountPageTests {
             "LastErrorMessage": .string("There is no folder /remote.php/x on cloud.example.org.")
         ]
         let page = page("offline", error: "BackendUnavailable", message)
-        #expect(page.title == "The Folder Is Not There" && page.tone == .waiting && page.step == .tryNow)
+        #expect(page.title == "The Folder Is Missing" && page.tone == .waiting && page.step == .tryNow)
         #expect(page.explanation.hasPrefix("cloud.example.org answers"))
     }
 

@@ -52,8 +52,8 @@ struct RecoveryWordsTests {
             "There are 11 words, and the account has 12."
         ),
         (phrase + " abandon", "There are more than 12 words."),
-        (phrase.replacing("liar", with: "lair"), "Word 3 is not one of those that there are. Check its spelling."),
-        (String(repeating: "a", count: 5000), "Word 1 is not one of those that there are. Check its spelling."),
+        (phrase.replacing("liar", with: "lair"), "Word 3 is not in the word list. Check its spelling."),
+        (String(repeating: "a", count: 5000), "Word 1 is not in the word list. Check its spelling."),
     ])
     func `what is wrong with them is said before they are sent, and never with a word`(text: String, flaw: String) {
         #expect(TypedWords.flaw(text) == flaw)

@@ -216,7 +216,7 @@ struct SignInFormTests {
         #expect(FolderRoots(["/srv/a", "/srv/b"]).explanation?.contains("/srv/b") == true)
     }
 
-    @Test(arguments: [("sign in", true, "User and Password: in order"), ("a new step", false, "a new step: failed")])
+    @Test(arguments: [("sign in", true, "User and Password: OK"), ("a new step", false, "a new step: failed")])
     func `a step of a check is named with its outcome`(step: String, isPassed: Bool, title: String) {
         #expect(CheckStep(BackendStep(step: step, isPassed: isPassed, detail: "")).title == title)
     }

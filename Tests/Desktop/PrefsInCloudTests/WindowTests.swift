@@ -115,7 +115,7 @@ struct WindowTests {
         try await desk.shows("Changed by another program on this device")
         try await desk.turns("#F66151")
         try await desk.store.set("backgroundColor", .integer(7))
-        try await eventually("it is logged") { desk.screen.log.contains("The store's number is no color.") }
+        try await eventually("it is logged") { desk.screen.log.contains("The store's number is not a color.") }
         try await desk.turns("#F66151")
     }
 

@@ -97,7 +97,7 @@ extension PanelWindowTests {
             folder.isSilent = false
             try await desk.screen.press(.enter)
             try await desk.screen.waits(until: "the keyboard is on a step") {
-                $0.has("Address: in order") && $0.focus?.isOn("Check") == false
+                $0.has("Address: OK") && $0.focus?.isOn("Check") == false
             }
             try await desk.picture("checked")
             #expect(desk.complaints == [])

@@ -61,7 +61,7 @@ extension PanelWindowTests {
             #expect(try await desk.screen.look().has(Self.hidden) == false)
             try await desk.screen.type("unknown")
             try await desk.screen.press(.enter)
-            try await desk.shows("is another one")
+            try await desk.shows("is wrong")
             try await desk.picture("words-test")
             // The wrong words are selected, so that typing replaces them.
             for (number, word) in asked.enumerated() {
@@ -103,12 +103,12 @@ extension PanelWindowTests {
             try await desk.screen.waitsForField(below: "The 12 Words, in Their Order")
             try await desk.picture("enter-words")
             try await desk.screen.type("abandon lair ")
-            try await desk.shows("Word 2 is not one of those that there are.")
+            try await desk.shows("Word 2 is not in the word list.")
             try await desk.picture("enter-words-misspelt")
             for (text, sentence) in [
                 (Self.other.split(separator: " ").dropLast().joined(separator: " "), "There are 11 words"),
                 (Self.other, "These are the words of another account."),
-                (Self.other.replacing("buyer", with: "zoo"), "The words don't go together"),
+                (Self.other.replacing("buyer", with: "zoo"), "The words don't match"),
             ] {
                 try await desk.retype(text)
                 try await desk.screen.press(.enter)

@@ -169,11 +169,11 @@ struct PanelWindowTests {
             try FileManager.default.removeItem(atPath: folder.path + "/" + file)
         }
         _ = try? await desk.client.account.syncNow()
-        try await desk.shows("The Account Is Not There Any More")
+        try await desk.shows("The Account Is Gone")
         try await desk.picture("remote-reset")
         try await desk.reach("What Now…")
         try await desk.screen.press(.enter)
-        try await desk.shows("Which Side Is Right?")
+        try await desk.shows("Which Side Do You Want to Keep?")
         try await desk.picture("resolve")
         try await desk.reach("Use This Device's")
         try await desk.screen.press(.enter)

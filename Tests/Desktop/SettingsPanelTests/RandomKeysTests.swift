@@ -75,7 +75,7 @@ extension PanelWindowTests {
             try? await desk.client.account.syncNow()
             // The page updates even behind open dialogs.
             let states = [
-                "Up to Date", "Not Signed In", "Paused on This Device", "The Account Is Not There Any More",
+                "Up to Date", "Not Signed In", "Paused on This Device", "The Account Is Gone",
                 "The Recovery Words Are Missing",
             ].map(desk.text)
             do {
