@@ -83,12 +83,14 @@ package struct Manifest: Equatable, Sendable {
     /// Reads the dictionary in an XML or binary property list.
     package static func dictionary(ofPropertyList bytes: [UInt8]) throws(Refusal) -> [Text: Value] {
         let format = FileFormat(of: bytes)
-        guard format != .json else { throw Refusal(key: nil, reason: "it is no XML or binary property list") }
+        guard format != .json else { throw Refusal(key: nil, reason: "it is not an XML or binary property list") }
         let value: Value
         do { value = try format.read(bytes) } catch {
-            throw Refusal(key: nil, reason: "it is no XML or binary property list: \(error)")
+            throw Refusal(key: nil, reason: "it is not an XML or binary property list: \(error)")
         }
-        guard case .dictionary(let dictionary) = value else { throw Refusal(key: nil, reason: "it is no dictionary") }
+        guard case .dictionary(let dictionary) = value else {
+            throw Refusal(key: nil, reason: "it is not a dictionary")
+        }
         return dictionary
     }
 

@@ -22,7 +22,7 @@ package enum ManifestFile {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw refusal("it can't be examined: \(reason(errno))") }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
         guard status.st_uid == 0 || status.st_uid == owner else {
             throw refusal("it is owned by the user \(status.st_uid), and not by root or the service's user")
         }

@@ -51,12 +51,12 @@ package struct ManagedFile: Equatable, Sendable {
 
     private static func read(_ bytes: [UInt8]) throws(Manifest.Refusal) -> [Text: Value] {
         let format = FileFormat(of: bytes)
-        guard format != .json else { throw refusal(nil, "it is no XML or binary property list") }
+        guard format != .json else { throw refusal(nil, "it is not an XML or binary property list") }
         let value: Value
         do { value = try format.read(bytes) } catch {
-            throw refusal(nil, "it is no XML or binary property list: \(error)")
+            throw refusal(nil, "it is not an XML or binary property list: \(error)")
         }
-        guard case .dictionary(let root) = value else { throw refusal(nil, "it is no dictionary") }
+        guard case .dictionary(let root) = value else { throw refusal(nil, "it is not a dictionary") }
         return root
     }
 

@@ -68,7 +68,7 @@ extension CanonicalDecodingError.Reason: CustomStringConvertible {
         case .varintTooLarge: "a number has more than 64 bits"
         case .lengthBeyondEnd(let length): "a length of \(length) reaches beyond the end"
         case .countBeyondEnd(let count): "a count of \(count) does not fit into the bytes that are left"
-        case .unknownTag(let tag): "\(tag) is no tag of a value"
+        case .unknownTag(let tag): "\(tag) is not the tag of a value"
         case .invalidUTF8: "a string is not UTF-8"
         case .containsNUL: "a string contains U+0000"
         case .containsNoncharacter: "a string contains a noncharacter"

@@ -103,7 +103,7 @@ struct BinaryReader {
         if marker == 0x22 { return .real(Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))) }
         let number = Double(bitPattern: bits)
         if marker == 0x23 { return .real(number) }
-        guard number.isFinite else { throw failure(start, "the date is no finite number of seconds") }
+        guard number.isFinite else { throw failure(start, "the date is not a finite number of seconds") }
         return .date(number)
     }
 
@@ -137,7 +137,7 @@ struct BinaryReader {
         for index in 0..<size {
             let place = first + index * width
             guard case .string(let key) = try referred(place, nesting: nesting) else {
-                throw failure(place, "the key of a dictionary is no string")
+                throw failure(place, "the key of a dictionary is not a string")
             }
             let value = try referred(place + size * width, nesting: nesting)
             guard values.updateValue(value, forKey: key) == nil else {

@@ -155,12 +155,12 @@ package struct JSONReader {
         let first = try fourDigits()
         if let scalar = Unicode.Scalar(first) { return scalar }
         guard first < 0xDC00, scanner.take("\\u") else {
-            throw scanner.failure(at: start, "half of a surrogate pair is no character")
+            throw scanner.failure(at: start, "half of a surrogate pair is not a character")
         }
         let second = try fourDigits()
         guard (0xDC00...0xDFFF).contains(second),
             let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-        else { throw scanner.failure(at: start, "half of a surrogate pair is no character") }
+        else { throw scanner.failure(at: start, "half of a surrogate pair is not a character") }
         return scalar
     }
 

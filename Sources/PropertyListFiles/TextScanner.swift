@@ -10,7 +10,7 @@ struct TextScanner {
         self.bytes = bytes
         if let wrong = Self.firstInvalid(bytes) {
             let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
-            throw failure(at: wrong, isWide ? "this is UTF-16; save it as UTF-8" : "this is no UTF-8")
+            throw failure(at: wrong, isWide ? "this is UTF-16; save it as UTF-8" : "this is not UTF-8")
         }
         if bytes.starts(with: "\u{FEFF}".utf8) { position = 3 }
     }

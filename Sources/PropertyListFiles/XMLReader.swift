@@ -156,7 +156,7 @@ struct XMLReader {
         case "date":
             if let seconds = DateText.seconds(bare) ?? Double(bare), seconds.isFinite { return .date(seconds) }
         default:
-            throw scanner.failure(at: tag.position, "<\(tag.name)> is no element of a property list")
+            throw scanner.failure(at: tag.position, "<\(tag.name)> is not an element of a property list")
         }
         throw scanner.failure(at: tag.position, "what <\(tag.name)> holds is not one of that type")
     }
@@ -218,7 +218,7 @@ struct XMLReader {
         let digits = name.dropFirst(isHexadecimal ? 2 : 1)
         guard name.hasPrefix("#"), let number = UInt32(digits, radix: isHexadecimal ? 16 : 10), number != 0,
             let scalar = Unicode.Scalar(number)
-        else { throw scanner.failure(at: start, "&\(name); is no character") }
+        else { throw scanner.failure(at: start, "&\(name); is not a character") }
         return scalar
     }
 }

@@ -71,7 +71,7 @@ public final class OwnedNames {
             type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',\
             interface='org.freedesktop.DBus',member='NameLost',arg0='\(name)'
             """
-        guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is no bus name.") }
+        guard !name.contains("'") else { throw BusError.invalidArguments("\(name) is not a bus name.") }
         return try await connection.addMatch(rule) { [reference] _ in reference.connection?.names.onLost?() }
     }
 

@@ -244,6 +244,6 @@ extension Message {
     private func notAValue(_ type: String) -> BusError {
         .store(
             .invalidValue,
-            "A value of the D-Bus type \"\(type)\" is no property list; use b, x, d, s, ay, (d), av or a{sv}.")
+            "A value of the D-Bus type \"\(type)\" is not a property list; use b, x, d, s, ay, (d), av or a{sv}.")
     }
 }

@@ -18,7 +18,7 @@ extension BackendDescriptor {
     package static func find(_ scheme: String) throws(RemoteError) -> BackendDescriptor {
         if let found = all.first(where: { $0.schemes.contains(scheme) }) { return found }
         let examples = all.map(\.kind.example)
-        let flaw = scheme.isEmpty ? "The address is of no known form" : "There is no backend for \"\(scheme):\""
+        let flaw = scheme.isEmpty ? "The form of the address is unknown" : "There is no backend for \"\(scheme):\""
         throw RemoteError(
             .unsupported,
             "\(flaw); use \(examples.dropLast().joined(separator: ", ")) or \(examples.last ?? "").")

@@ -41,7 +41,7 @@ extension UbiquitousStore.Key {
         switch value {
         case is Bool, is Int, is Int64, is Double, is String, is Data, is Date: try PropertyList.Value(object: value)
         case _ where isNil(value):
-            throw UbiquitousStoreError(.invalidValue, "A nil is no value. Remove the key instead.")
+            throw UbiquitousStoreError(.invalidValue, "A nil is not a value. Remove the key instead.")
         default: try encodeAny(value)
         }
     }
@@ -54,7 +54,7 @@ extension UbiquitousStore.Key {
             let document = try encoder.encode([value])
             guard let objects = try PropertyListSerialization.propertyList(from: document, format: nil) as? [Any],
                 let object = objects.first
-            else { throw mismatch("no property list") }
+            else { throw mismatch("not a property list") }
             return try PropertyList.Value(object: object)
         } catch let error as EncodingError {
             throw UbiquitousStoreError(.invalidValue, "A \(Value.self) can't be encoded.", cause: error)

@@ -45,10 +45,10 @@ extension Value {
             for (key, object) in dictionary { values[Text(key)] = try Value(object: object, depth: depth + 1) }
             self = .dictionary(values)
         case _ where isNil(object):
-            throw UbiquitousStoreError(.invalidValue, "A nil in an Any is no property list. Remove the key instead.")
+            throw UbiquitousStoreError(.invalidValue, "A nil in an Any is not a property list. Remove the key instead.")
         default:
             throw UbiquitousStoreError(
-                .invalidValue, "A value of the type \(type(of: object)) is no property list. Archive it to Data.")
+                .invalidValue, "A value of the type \(type(of: object)) is not a property list. Archive it to Data.")
         }
     }
 

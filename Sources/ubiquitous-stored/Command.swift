@@ -75,7 +75,7 @@ struct Command: ParsableCommand {
             throw ValidationError("--device-name takes 1 to 255 bytes.")
         }
         for path in folderRoots + manifestDirectories + managedDirectories where !path.hasPrefix("/") {
-            throw ValidationError("\(path) is no absolute path.")
+            throw ValidationError("\(path) is not an absolute path.")
         }
     }
 

@@ -133,7 +133,8 @@ struct ManifestTests {
     @Test func `a broken file is refused with the place`() {
         let refusal = Manifest.Refusal(
             key: nil,
-            reason: "it is no XML or binary property list: line 2, column 13: </key> is expected, and there is </dict>")
+            reason: "it is not an XML or binary property list: line 2, column 13: </key> is expected, and there is "
+                + "</dict>")
         #expect(throws: refusal) { try Manifest(propertyList: Array("<plist>\n<dict><key>a</dict></plist>".utf8)) }
     }
 

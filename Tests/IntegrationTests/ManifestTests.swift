@@ -57,7 +57,7 @@ struct ManifestTests {
             }
             for reason in [
                 "application-identifier: ", "com.apple.developer.ubiquity-kvstore-identifier: ",
-                "others may write", "symbolic link", "no regular file", "no dictionary", "65",
+                "others may write", "symbolic link", "not a regular file", "not a dictionary", "65",
             ] {
                 #expect(log.contains(reason), "\(reason)")
             }

@@ -17,7 +17,7 @@ import Testing
         ("[1e999]", "line 1, column 2: the number is too large for a real"),
         ("[012]", "line 1, column 2: a number doesn't begin with 0"),
         ("[\"abc", "line 1, column 2: the string that begins here has no end"),
-        ("[\"\\ud800x\"]", "line 1, column 5: half of a surrogate pair is no character"),
+        ("[\"\\ud800x\"]", "line 1, column 5: half of a surrogate pair is not a character"),
         ("[1] 2", "line 1, column 5: the value is complete, and \"2\" follows"),
         ("[\n{\"$data\": \"???\"}]", "line 2, column 1: \"$data\" doesn't go with this value: it takes Base64"),
     ])
@@ -47,9 +47,9 @@ import Testing
         ),
         ("<integer>1x</integer></plist>", "line 3, column 1: what <integer> holds is not one of that type"),
         ("<date>yesterday</date></plist>", "line 3, column 1: what <date> holds is not one of that type"),
-        ("<nib/></plist>", "line 3, column 1: <nib> is no element of a property list"),
+        ("<nib/></plist>", "line 3, column 1: <nib> is not an element of a property list"),
         ("<string>a & b</string></plist>", "line 3, column 11: & is written as &amp;"),
-        ("<string>&eacute;</string></plist>", "line 3, column 9: &eacute; is no character"),
+        ("<string>&eacute;</string></plist>", "line 3, column 9: &eacute; is not a character"),
         ("<string>a</integer></plist>", "line 3, column 10: </string> is expected, and there is </integer>"),
         ("<string>a</string>", "line 3, column 19: </plist> is expected, and there is the end"),
         ("<true/></plist>x", "line 3, column 16: the property list is complete, and \"x\" follows"),
@@ -66,7 +66,7 @@ import Testing
 
     @Test func `text that isn't UTF-8 is refused at the byte`() {
         #expect { try FileFormat.json.read(Array("[\"a\"".utf8) + [0xFF]) } throws: {
-            "\($0)" == "line 1, column 5: this is no UTF-8"
+            "\($0)" == "line 1, column 5: this is not UTF-8"
         }
         #expect { try FileFormat.json.read([0xFF, 0xFE, 0x5B, 0x00]) } throws: { "\($0)".contains("UTF-16") }
     }

@@ -313,7 +313,7 @@ import Testing
         #expect(
             pass.problems == [
                 "The folder h holds names with control characters, which nobody gives; they are passed over.",
-                "The file h/fedcba9876543210 is no file.",
+                "The file h/fedcba9876543210 is not a file.",
             ])
         try await a.collectGarbage()
         try await a.collectGarbage(after: 400)

@@ -40,7 +40,7 @@ import UbiquitousStoreTesting
             }
             for name in [".", ".."] {
                 expect(
-                    try await terminal.ctl("defaults", "write", name, "a", "1"), 2, "\"\(name)\" is no domain",
+                    try await terminal.ctl("defaults", "write", name, "a", "1"), 2, "\"\(name)\" is not a domain",
                     "1 to 255 bytes of UTF-8 without slashes and control characters, and neither \".\" nor \"..\"")
             }
         }

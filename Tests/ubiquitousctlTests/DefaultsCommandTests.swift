@@ -37,8 +37,8 @@ struct DefaultsCommandTests {
             expect(try await ctl("--json", "find", "nothing"), 1, "containing 'nothing'")
             expect(try await ctl("read", editor, "none"), 1, "does not exist")
             expect(try await ctl("read", "none"), 1, "Domain none does not exist")
-            expect(try await ctl("write", "..", "a", "b"), 2, "is no domain")
-            expect(try await ctl("write", editor, "a", "{ b = ;"), 2, "no property list")
+            expect(try await ctl("write", "..", "a", "b"), 2, "is not a domain")
+            expect(try await ctl("write", editor, "a", "{ b = ;"), 2, "not a property list")
             #expect(try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size to 20")
             for (words, isChange) in [(["--check", "--json"], true), (["--json"], true), (["--json"], false)] {
                 let write = try await terminal.ctl(

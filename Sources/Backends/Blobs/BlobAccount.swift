@@ -378,7 +378,7 @@ extension RemoteError {
         .unavailable, "The account is moving to a new key. Wait until the move is complete.")
     static let damagedMarker = RemoteError(
         .damaged,
-        "The file that says which account is here is damaged or has not arrived whole. If it stays so, \"ubiquitousctl "
+        "The file that says which account is here is damaged or has not arrived completely. If it stays so, \"ubiquitousctl "
             + "account resolve local\" on a device of the account writes it anew.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")

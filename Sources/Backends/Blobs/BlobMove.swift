@@ -34,7 +34,8 @@ struct BlobMove<Storage: BlobStorage> {
             try await storage.delete(marker)
             throw RemoteError.keyNeeded
         case .wait:
-            throw RemoteError(.damaged, "A file that says which account is here is damaged or has not arrived whole.")
+            throw RemoteError(
+                .damaged, "A file that says which account is here is damaged or has not arrived completely.")
         case .reset: throw RemoteError(.reset, "The account that was here is gone.")
         }
         return nil

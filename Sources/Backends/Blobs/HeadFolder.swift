@@ -214,7 +214,7 @@ final class HeadFolder<Storage: BlobStorage> {
                         + "replaced, the device that did so removes the file a quarter of an hour later.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break
-            case .foreign: noteUnreadable("The file h/\(name) is no head, or has not arrived whole.")
+            case .foreign: noteUnreadable("The file h/\(name) is not a head, or has not arrived completely.")
             case .damaged(let clause): noteUnreadable("The file h/\(name.prefix(16)) is damaged: \(clause).")
             }
             return nil

@@ -141,10 +141,10 @@ package actor FolderStorage: BlobStorage {
         limit: Int
     ) throws(SystemError) -> BlobContent {
         // Anything else isn't even opened, because opening a device can have effects.
-        guard try directory.status(of: name).isFile else { return .unreadable("is no file") }
+        guard try directory.status(of: name).isFile else { return .unreadable("is not a file") }
         let file = try directory.open(name, O_RDONLY)
         let status = try file.status()
-        guard status.isFile else { return .unreadable("is no file") }
+        guard status.isFile else { return .unreadable("is not a file") }
         guard status.st_size <= limit, let bytes = try file.read(atMost: limit) else {
             return .unreadable("is too large")
         }

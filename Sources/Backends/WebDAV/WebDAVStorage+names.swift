@@ -98,7 +98,7 @@ extension WebDAVStorage {
             guard let listed = NamesFile.decode(response.body) ?? names(folder).listed.map({ _ in [] }) else {
                 throw RemoteError(
                     .unavailable,
-                    "The file \(address(path).path) on \(url.address.host) is damaged, or has not arrived whole.")
+                    "The file \(address(path).path) on \(url.address.host) is damaged, or has not arrived completely.")
             }
             state.withLock { $0.names[folder, default: Names()].listed = listed }
             return true

@@ -83,7 +83,7 @@ final class XMLScanner {
         if let flaw { throw flaw }
         if status != XML_STATUS_OK {
             let reason = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) }
-            throw Flaw(clause: "it is no XML (\(reason ?? "without a reason"))")
+            throw Flaw(clause: "it is not XML (\(reason ?? "without a reason"))")
         }
     }
 

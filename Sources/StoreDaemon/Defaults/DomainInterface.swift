@@ -73,7 +73,7 @@ extension UserStore {
 
     fileprivate func getManaged(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        guard let layer else { throw BusError.failed("It is no domain.") }
+        guard let layer else { throw BusError.failed("This is not a domain.") }
         let managed = user.domains.managed(layer.domain, for: call.peer)
         try call.reply { reply in
             try reply.appendDictionary { try reply.append(managed: managed) }

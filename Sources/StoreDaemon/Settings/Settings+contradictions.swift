@@ -55,6 +55,6 @@ extension Settings {
         }
         let path = account.address.dropFirst("folder://".count)
         let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
-        return scheme == BackendKind.folder.name && !isInRoot ? ["DefaultAccount= is in no FolderRoot=."] : []
+        return scheme == BackendKind.folder.name && !isInRoot ? ["DefaultAccount= is not in any FolderRoot=."] : []
     }
 }

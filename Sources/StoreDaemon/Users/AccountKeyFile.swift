@@ -208,7 +208,7 @@ enum AccountKeyFileError: Error, Equatable, CustomStringConvertible {
         case .unreadable(let path, let code):
             "The account's key can't be read from \(path) (\(String(cString: strerror(code)))). Unlock the account again."
         case .foreign(let path):
-            "\(path) belongs to another user or is no file, so it is not used. Unlock the account again."
+            "\(path) belongs to another user or is not a file, so it is not used. Unlock the account again."
         case .open(let path):
             "Other users may read or write \(path), so it is not used. Make it private with chmod 600, and replace the "
                 + "account's key if somebody may have read it."

@@ -90,7 +90,8 @@ struct DefaultsWords: Equatable {
             return Text(domain)
         default:
             if let problem = DomainName.problem(word) {
-                throw Failure(.usage, "\"\(word)\" is no domain: \(problem)", advice: "Files are read with \"import\".")
+                throw Failure(
+                    .usage, "\"\(word)\" is not a domain: \(problem)", advice: "Files are read with \"import\".")
             }
             return Text(word)
         }
@@ -116,13 +117,13 @@ struct DefaultsWords: Equatable {
         case "-array-add":
             guard case .array(let added) = try typed(["-array"] + words.dropFirst()).value else { break }
             guard case .array(let former) = present ?? .array([]) else {
-                throw Failure(.usage, "The value that is there is no array; -array-add can't add to it")
+                throw Failure(.usage, "The existing value is not an array; -array-add can't add to it")
             }
             return .array(former + added)
         case "-dict-add":
             guard case .dictionary(let added) = try typed(["-dict"] + words.dropFirst()).value else { break }
             guard case .dictionary(let former) = present ?? .dictionary([:]) else {
-                throw Failure(.usage, "The value that is there is no dictionary; -dict-add can't add to it")
+                throw Failure(.usage, "The existing value is not a dictionary; -dict-add can't add to it")
             }
             return .dictionary(former.merging(added) { $1 })
         default: break

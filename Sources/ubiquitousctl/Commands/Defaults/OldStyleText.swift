@@ -105,7 +105,7 @@ enum OldStyleText {
     }
 
     private static func broken(_ reason: String) -> Failure {
-        Failure(.usage, "The value is no property list: \(reason)", advice: "Put -string before it if it is text.")
+        Failure(.usage, "The value is not a property list: \(reason)", advice: "Put -string before it if it is text.")
     }
 
     private struct Reader {
