@@ -153,7 +153,7 @@ public final class MemoryStorage: BlobStorage {
     /// Writes a blob that doesn't exist yet.
     public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let fault = try note(.create, name, bytes.count)
-        if state.withLock({ $0.blobs[name] != nil }) { throw RemoteError(.denied, "\(name) is there already.") }
+        if state.withLock({ $0.blobs[name] != nil }) { throw RemoteError(.denied, "\(name) exists already.") }
         try write(name, bytes, fault)
     }
 

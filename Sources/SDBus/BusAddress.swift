@@ -22,7 +22,7 @@ public enum BusAddress: Sendable, Equatable {
                 throw .disconnected(
                     TrustedEnvironment.isTrusted
                         ? "Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set."
-                        : "The program has more rights than who started it, so the environment can't name its bus.")
+                        : "The program has more rights than its caller, so the environment can't name its bus.")
             }
             return "unix:path=\(escaped(directory))/bus"
         case .address(let address):

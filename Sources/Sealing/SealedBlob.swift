@@ -100,7 +100,7 @@ package struct SealedBlob: Equatable, Sendable {
         let inner = try Self.unbox(bytes, at: decoder.offset, keys)
         let header = Rule.boundHeader.isOn ? bytes.prefix(headerEnd) : []
         guard HMAC<SHA256>.isValidAuthenticationCode(salt, authenticating: header + inner, using: keys.salt)
-        else { throw .damaged("its salt is not that of what is in it") }
+        else { throw .damaged("its salt doesn't match its content") }
         kind = isHead ? .head(origin: origin) : .segment
         content = try Self.content(of: inner, isHead: isHead)
         self.salt = salt

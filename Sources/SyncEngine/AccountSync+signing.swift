@@ -23,7 +23,7 @@ extension AccountSync {
         deviceName: String? = nil, isPaused: Bool = false
     ) throws(EngineError) {
         try replica.enter(remote, bringsValues: bringsValues && remote.isNew)
-        leaveBackend("The account was signed in anew.")
+        leaveBackend("The account was signed in again.")
         replica.isPaused = isPaused
         if let deviceName { devices.takeName(deviceName) }
         start(backend)

@@ -11,8 +11,8 @@ extension RemoteError {
             case let error as RemoteError where error.isFolderMissing:
                 RemoteError(
                     error.code,
-                    error.message + " If somebody has deleted it, \"ubiquitousctl account resolve local\" makes it "
-                        + "again from this device.", retryAfter: error.retryAfter, isFolderMissing: true)
+                    error.message + " If it was deleted, \"ubiquitousctl account resolve local\" creates it again "
+                        + "from this device.", retryAfter: error.retryAfter, isFolderMissing: true)
             case let error as RemoteError: error
             case EngineError.diskFull:
                 RemoteError(.device, "There is no space left on this device for the user's data. Free some.")

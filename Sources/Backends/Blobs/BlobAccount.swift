@@ -379,7 +379,7 @@ extension RemoteError {
     static let damagedMarker = RemoteError(
         .damaged,
         "The file that says which account is here is damaged or has not arrived completely. If it stays so, \"ubiquitousctl "
-            + "account resolve local\" on a device of the account writes it anew.")
+            + "account resolve local\" on a device of the account writes it again.")
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
     /// The error for an account that is encrypted although this device knows it as unencrypted.

@@ -111,7 +111,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
             throw RemoteError(.unsupported, "A store of this identifier can't be synchronised.")
         }
         guard state.entries.count <= StoreBounds.entries, digests.totalSize <= StoreBounds.bytes else {
-            throw RemoteError(.full, "The store \(store) has grown larger than what is synchronised.")
+            throw RemoteError(.full, "The store \(store) has grown too large to be synchronised.")
         }
     }
 

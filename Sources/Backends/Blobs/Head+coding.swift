@@ -74,7 +74,7 @@ extension WrittenHead {
         }
         parts = try decoder.parts(origins, isIndex: head.index == .zero)
         guard absent.isDisjoint(with: parts.keys), head.index != .zero || absent.isEmpty else {
-            throw decoder.failure("a store is and is not there")
+            throw decoder.failure("a store is both present and absent")
         }
         try decoder.padding(atMost: Self.longestPadding)
         guard try decoder.raw(Self.endMark.count) == Self.endMark else { throw decoder.failure("it has no end") }
@@ -185,14 +185,14 @@ extension CanonicalDecoder {
         let vector = try vector(origins)
         let tail = try entries(origins)
         let removed = Set(try keys())
-        guard removed.allSatisfy({ tail[$0] == nil }) else { throw failure("a key is and is not there") }
+        guard removed.allSatisfy({ tail[$0] == nil }) else { throw failure("a key is both present and absent") }
         if case .whole(let base) = form, base.isEmpty, !removed.isEmpty {
             throw failure("a key is removed that is not in the base")
         }
         if case .over(_, let forgotten) = form,
             !forgotten.allSatisfy({ tail[$0] == nil && !removed.contains($0) })
         {
-            throw failure("a key is and is not there")
+            throw failure("a key is both present and absent")
         }
         return WrittenPart(
             digest: digest, vectorSegment: vectorSegment, vector: vector, form: form, tail: tail, removed: removed)

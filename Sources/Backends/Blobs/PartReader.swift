@@ -211,7 +211,7 @@ final class PartReader<Storage: BlobStorage> {
     }
 
     private func tooLarge(_ store: String) -> String {
-        "The store \(store) has grown larger than what is synchronised."
+        "The store \(store) has grown too large to be synchronised."
     }
 
     // MARK: Contents

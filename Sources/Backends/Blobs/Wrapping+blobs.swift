@@ -68,7 +68,7 @@ extension Wrapping {
             let written = try WrittenHead(decoding: blob.content)
             guard blob.kind == .head(origin: written.head.origin.bits) || !Rule.boundHeader.isOn,
                 written.head.account == Bits128(keys.identifier)
-            else { throw .damaged("what is in it is not what it says it is") }
+            else { throw .damaged("its content is not what its header says") }
             return written
         }
     }

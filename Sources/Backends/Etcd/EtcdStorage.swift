@@ -211,7 +211,7 @@ final class EtcdStorage: BlobStorage {
     /// Writes a marker, a note or a head, and the fence, and notifies the other devices.
     private func writeWithFence(_ name: String, _ bytes: [UInt8], replaces: Bool) async throws(RemoteError) {
         guard bytes.count <= Self.rowBytes else {
-            throw RemoteError(.full, "The account has grown larger than a cluster of etcd takes at once.")
+            throw RemoteError(.full, "The account has grown larger than an etcd cluster accepts at once.")
         }
         let key = layout.blob(name)
         var account: [UInt8]? = EtcdAccount.fence
@@ -228,7 +228,7 @@ final class EtcdStorage: BlobStorage {
             let present = outcome.found[1].rows.first
             // The blob was written and the response was lost, or it is there already.
             if let present, present.value == bytes { return noteHead(name, present.modified) }
-            if present != nil, !replaces { throw RemoteError(.denied, "\(name) is there already.") }
+            if present != nil, !replaces { throw RemoteError(.denied, "\(name) exists already.") }
             (account, revision) = (outcome.found[0].rows.first?.value, present?.modified ?? 0)
         }
         throw RemoteError(

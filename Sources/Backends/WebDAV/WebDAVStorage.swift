@@ -114,7 +114,7 @@ package final class WebDAVStorage: BlobStorage {
         if response.status == 412 {
             // The response to the same request may have been lost.
             guard case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) else {
-                throw RemoteError(.denied, "\(name) is there already.")
+                throw RemoteError(.denied, "\(name) exists already.")
             }
         } else if !response.isDone {
             throw answer(response, name)

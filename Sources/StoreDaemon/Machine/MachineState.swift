@@ -26,7 +26,7 @@ final class MachineState {
             let connection = try systemBus
             (logins, savings) = (Logins(on: connection), Savings(on: connection))
         } catch {
-            return daemon.logger.debug("Who is at the machine can't be known: \(error)")
+            return daemon.logger.debug("Whether users are at the machine is unknown: \(error)")
         }
         logins?.onChange = { [weak self] in self?.tell() }
         logins?.onWaking = { [weak self] in self?.wake() }
@@ -36,7 +36,7 @@ final class MachineState {
                 try await logins?.start()
                 try await savings?.start()
             } catch {
-                logger.debug("Who is at the machine, and what it is to save, can't be followed: \(error)")
+                logger.debug("Logins, and the wish to save power or data, can't be followed: \(error)")
             }
         }
     }

@@ -68,7 +68,7 @@ final class ObservedService {
     func call<Value: Sendable>(
         _ path: String, _ interface: String, _ member: String, decode: @escaping @BusActor (Message) throws -> Value
     ) async throws -> Value {
-        guard let owner else { throw BusError.disconnected("\(name) is not there.") }
+        guard let owner else { throw BusError.disconnected("\(name) isn't running.") }
         return try await connection.call(owner, path, interface, member, decode: decode)
     }
 
@@ -77,7 +77,7 @@ final class ObservedService {
         _ path: String, _ interface: String, _ property: String,
         decode: @escaping @BusActor (Message) throws -> Value
     ) async throws -> Value {
-        guard let owner else { throw BusError.disconnected("\(name) is not there.") }
+        guard let owner else { throw BusError.disconnected("\(name) isn't running.") }
         return try await connection.call(owner, path, "org.freedesktop.DBus.Properties", "Get") {
             try $0.append(interface)
             try $0.append(property)

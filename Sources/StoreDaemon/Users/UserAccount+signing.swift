@@ -117,7 +117,7 @@ extension UserAccount {
             throw error
         }
         listen()
-        log(act: "\(userName) resolved in favour of what is \(side.rawValue).")
+        log(act: "\(userName) resolved the account in favour of the \(side.rawValue) side.")
     }
 
     /// Whether the remote is damaged. Looks anew, because sync rarely reads again what it has verified, and a device that

@@ -110,7 +110,7 @@ struct DoctorCommand: ServiceCommand {
     /// What to do about files that are not in force.
     private static let adviceOnFiles = """
         A file needs the mode 644, its directory 755, and root as their owner. "ubiquitousctl manifest check FILE" and \
-        "ubiquitousctl defaults managed check FILE" find mistakes in files. What is mended counts at once.
+        "ubiquitousctl defaults managed check FILE" find mistakes in files. Corrections take effect at once.
         """
 
     /// Returns the account's error in words. If the remote can't be reached, the advice would be to run this command.

@@ -76,7 +76,7 @@ extension AccountDescription {
         if isPhraseUnconfirmed {
             return "yes, but nobody has confirmed the recovery words: \"ubiquitousctl account phrase\" shows them"
         }
-        return isEncrypted ? "yes" : "no: whoever has the remote can read the values"
+        return isEncrypted ? "yes" : "no: anyone with access to the remote can read the values"
     }
 
     /// What users want to know, in the order of importance.

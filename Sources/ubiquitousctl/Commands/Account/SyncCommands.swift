@@ -90,7 +90,7 @@ struct ResolveCommand: ServiceCommand {
                 isResolved = try await resolvesUnnoticedDamage(of: object)
                 if !isResolved { throw error }
             }
-            return isResolved ? "write the account's marker anew" : nil
+            return isResolved ? "write the account's marker again" : nil
         } _: {
             if !isResolved { try await $0.resolve(side, timeout: Patience.remote) }
         }
