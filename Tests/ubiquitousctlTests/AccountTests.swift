@@ -215,7 +215,7 @@ import UbiquitousStoreTesting
             #expect(mended.code == 0 && mended.output == #"{"changed":true}"# && mended.error == "", "\(mended)")
             // The service may be writing there.
             rename(folder, folder + "-away")
-            expect(try await terminal.ctl("account", "resolve", "local"), 4, "is not there")
+            expect(try await terminal.ctl("account", "resolve", "local"), 4, "doesn't exist")
             expect(try await terminal.ctl("set", "theme", "light"), 0)
             try await eventually("the folder is missed") {
                 try await terminal.ctl("status").output.hasPrefix("State         offline")

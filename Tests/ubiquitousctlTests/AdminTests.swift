@@ -218,7 +218,7 @@ import UbiquitousStoreTesting
             try terminal.write("there", "mine")
             expect(try await terminal.ctl("admin", "backup", terminal.file("there")), 2, "can't be made")
             #expect(terminal.text("there") == "mine")
-            expect(try await terminal.ctl("admin", "backup", "-"), 2, "goes to a file")
+            expect(try await terminal.ctl("admin", "backup", "-"), 2, "can't be written to standard output")
             let there = terminal.file("there")
             expect(try await terminal.ctl("admin", "restore", there), 2, "can't be unpacked: tar: ", "admin backup")
             #expect(try await terminal.ctl("admin", "restore", there).error.split(separator: "\n").count == 2)

@@ -133,7 +133,7 @@ extension ManifestFile {
         var status = stat()
         guard stat(path, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
         guard status.st_mode & S_IROTH == 0 else { return }
-        throw Manifest.Refusal(key: nil, reason: "the service's user can't read it; chmod 644 mends that")
+        throw Manifest.Refusal(key: nil, reason: "the service's user can't read it; chmod 644 fixes that")
     }
 }
 
