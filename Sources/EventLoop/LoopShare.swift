@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A share of the loop's time: a fifth for long, and 20 ms at once. Whoever has taken more leaves the loop to others for
-/// a while.
+/// A share of the loop's time: a fifth in the long run, and 20 ms at once. A user who takes more leaves the loop to
+/// others for a while.
 public struct LoopShare: Sendable {
     /// How much may be taken at once, in microseconds. Others hardly notice less.
     public static let allowance: UInt64 = 20_000

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl looks up names on threads that it leaves behind when a request ends first, however many they are. So whoever
-// makes a client can look up names in another way, and the session tells libcurl the addresses. Only where the
+// libcurl looks up names on threads that it leaves behind when a request ends first, however many they are. So the code
+// that makes a client can look up names in another way, and the session tells libcurl the addresses. Only where the
 // environment names proxies does libcurl look up names itself: the proxies', which the administrator has chosen.
 
 internal import EventLoop

@@ -221,7 +221,8 @@ final class HTTPTransfer {
 
     private static let longestOtherText = 1024
 
-    /// Notes a header. Names are ASCII (RFC 9110, section 5.1), and long values that aren't say nothing that is used.
+    /// Notes a header. Names are ASCII (RFC 9110, section 5.1). Long values that aren't ASCII belong to headers that
+    /// are not used.
     private func note(_ name: Slice<UnsafeRawBufferPointer>, _ value: Slice<UnsafeRawBufferPointer>) {
         let value = value.drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 != 0x0A && $0 != 0x0D }
         guard name.allSatisfy({ $0 < 0x80 }), value.count <= Self.longestOtherText || value.allSatisfy({ $0 < 0x80 })

@@ -22,25 +22,26 @@ package enum Rule: String, CaseIterable, Sendable {
     case freshOrigins = "fresh-origins"
     /// A publication is counted before it leaves, so that the head is known as this device's under another origin.
     case recordFirst = "record-first"
-    /// What leaves the device is on its disk before.
+    /// Data is on the device's disk before it leaves the device.
     case syncFirst = "sync-first"
     /// A device that finds a clone under its origin takes another origin.
     case leaveClones = "leave-clones"
-    /// An own write that others have seen, and replaced by what was seen here and gave way, was not the same write.
+    /// If another state has seen this device's write, and has in its place an entry that lost to that write here, its
+    /// dot named another write there: a clone's.
     case seenReplacements = "seen-replacements"
-    /// A head that the database has counted is of the process before, whatever a listing says.
+    /// A head that the database has counted was written by the previous process, whatever a listing says.
     case countedHeads = "counted-heads"
     /// Exactly what was uploaded is marked as published.
     case exactMarks = "exact-marks"
-    /// A state is joined once all of its segments are there.
+    /// A state is joined only with all of its segments.
     case wholeStates = "whole-states"
     /// Segments are written before the head that names them.
     case segmentsFirst = "segments-first"
-    /// Only heads under origins that are no longer written under are removed.
+    /// Only heads under origins that no device uses any more are removed.
     case retiredHeads = "retired-heads"
     /// Another device's head stays until it has not changed for a month.
     case headsStay = "heads-stay"
-    /// Another device's head is removed only if all in it is in what this device has published.
+    /// Another device's head is removed only if this device has published everything in it.
     case knownHeads = "known-heads"
     /// A segment that no head names stays for a week.
     case segmentsStay = "segments-stay"
@@ -52,59 +53,61 @@ package enum Rule: String, CaseIterable, Sendable {
     case noEcho = "no-echo"
     /// What was received is published after a day at the latest.
     case dailyHead = "daily-head"
-    /// What must not be shown is passed on.
+    /// Entries that must not be shown are passed on.
     case passOn = "pass-on"
     /// A tombstone that the remote does not have is kept.
     case keepPending = "keep-pending"
-    /// What was joined from a head that is gone since is published by those who have it.
+    /// Devices publish again what they have joined from a head that has disappeared since.
     case lostHeads = "lost-heads"
     /// A version vector keeps the origins of entries that are gone.
     case keepOrigins = "keep-origins"
 
-    /// In a cluster, a transaction is made if the account is as its maker has seen it.
+    /// In a cluster, a transaction is made only if the account has not changed since the device read it.
     case oneOrder = "one-order"
     /// In a cluster, a device that finds another history than the one it knows reads and publishes everything.
     case knownHistory = "known-history"
     /// In a cluster, an entry is written before the version vector that covers it.
     case entriesFirst = "entries-first"
-    /// In a cluster, what has changed is asked for since the account's last transaction, not since the cluster's.
+    /// In a cluster, a device asks for changes since the account's last transaction, not since the cluster's.
     case accountRevision = "account-revision"
-    /// In a cluster, what was read is used if it is of the history that was looked at.
+    /// In a cluster, data that was read is used only if it belongs to the history that was polled.
     case sameHistory = "same-history"
-    /// In a cluster, a device that has left an origin reads everything anew.
+    /// In a cluster, a device that has left an origin reads everything again.
     case readAnew = "read-anew"
 
-    /// An encrypted account whose key is not here is not taken for one in plain.
+    /// An encrypted account without its key is never treated as unencrypted.
     case neverPlain = "never-plain"
     /// What a sealed blob says it is, and of which origin, can't be changed.
     case boundHeader = "bound-header"
-    /// Where a sealed marker is, plain ones do not count.
+    /// Where a sealed marker exists, unencrypted ones do not count.
     case encryptedWins = "encrypted-wins"
-    /// Markers say which keys theirs came after.
+    /// A marker says which keys its own key replaced.
     case markerLinks = "marker-links"
-    /// Notes say which key came after another.
+    /// Notes say which key replaced another.
     case notes
-    /// A link says whether its second key was made in the place of the first.
+    /// A link says whether its second key was created to replace the first.
     case linkKinds = "link-kinds"
     /// A link from a device's own key counts only if a holder of that key has made it.
     case provenLinks = "proven-links"
-    /// A key that a holder of it has replaced by one that is there is left, wherever others lead that one.
+    /// A device leaves its key if a holder of that key has replaced it with one that has a marker, whatever other links
+    /// say.
     case provenSuccessors = "proven-successors"
-    /// Notes say what the account was called before it was under its key.
+    /// Notes give the names that the account had before its key.
     case formerNames = "former-names"
-    /// An account that a device has left is found by the names that it had on that device, too.
+    /// An account that a device has left is also found by the names that it had on that device.
     case ownNames = "own-names"
-    /// So it is by the encrypted account that was found in the place of one in plain.
+    /// An unencrypted account that a device has left is also found by the encrypted one that replaced it.
     case plainSuccessor = "plain-successor"
     /// A move gives way to another key that has become the account's.
     case giveWay = "give-way"
-    /// A device keeps the key that it moves to before anybody learns of it.
+    /// A device saves the key that it moves to before any other device learns of it.
     case keyFirst = "key-first"
-    /// Once others have learnt of a move, its device reads the former form to the end before it goes over.
+    /// Once others have learnt of a move, its device reads the former form to the end before it
+    /// switches to the key.
     case joinAgain = "join-again"
-    /// A device that has gone over to a key publishes everything under it.
+    /// A device that has switched to a key publishes everything under it.
     case publishAnew = "publish-anew"
-    /// What a move removes is the account's own.
+    /// A move removes only the account's own data.
     case ownLeftovers = "own-leftovers"
 
     #if RuleSwitches

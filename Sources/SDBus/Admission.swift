@@ -2,7 +2,7 @@
 
 internal import CSystemd
 
-/// Admission: one check of each call, before libsystemd looks for an object, and whoever would answer.
+/// Admission: one check of each call, before libsystemd looks for an object, whoever would answer.
 ///
 /// libsystemd answers many calls itself: introspection, properties, and everything that is wrong. These answers count
 /// against this connection as much as those of handlers. So a service that limits what its callers leave unread has to

@@ -14,7 +14,7 @@ extension BusConnection {
     ///   - decode: reads the answer, which doesn't leave the loop's thread.
     /// - Returns: what `decode` makes of the answer.
     /// - Throws: the ``BusError`` that the other end answered with, or one if there was no answer; `CancellationError`
-    ///   if the task is cancelled, of which the other end isn't told; what `build` and `decode` throw.
+    ///   if the task is cancelled, which the other end doesn't learn; what `build` and `decode` throw.
     ///
     /// The corresponding C function is ``sd_bus_call_async``.
     public func call<Value: Sendable>(

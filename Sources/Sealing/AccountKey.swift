@@ -32,7 +32,7 @@ package struct AccountKey: Sendable {
 
     /// Makes a new key.
     /// - Parameters:
-    ///   - bound: an identifier that the new one is to be less than. One whose first 32 bits are zero has no effect, so
+    ///   - bound: an identifier that the new one must be less than. One whose first 32 bits are zero has no effect, so
     ///     that identifiers stay unique.
     ///   - random: returns 64 bits from the system's cryptographic generator.
     package init(below bound: KeyIdentifier? = nil, random: () -> UInt64) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A note that an account was known by another identifier before it was under its key: the one that it had in plain, or
-/// that of a former key.
+/// A note that an account had another identifier before its present key: the one that it had when it was unencrypted,
+/// or that of a former key.
 ///
 /// By such a note, a device that had left the account recognizes the data that it still holds of it. Only a holder of
 /// the key can write one, because whatever a device holds under that identifier is uploaded to the account.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The move of an account to a new key, from plain or from a former key. The next step is decided only from what is in
-// `a/`, so a move can be interrupted anywhere and continues where it was: no I/O, no clock. docs/remote-format.md has
-// the order.
+// The move of an account to a new key, from an unencrypted form or from a former key. Only the content of `a/` decides
+// the next step, so a move can be interrupted anywhere and continues where it was: no I/O, no clock.
+// docs/remote-format.md has the order.
 
 internal import Replication
 
 /// The forms that an account had before. What is left of them is removed once the account is under its key.
 package struct FormerForms: Equatable, Sendable {
-    /// The account's identifiers when it was in plain.
+    /// The account's identifiers when it was unencrypted.
     package var plain: Set<KeyIdentifier>
     /// The account's former keys.
     package var keys: Set<KeyIdentifier>
-    /// Whether leftovers were removed once. Any that are found later are of a device that did not know of the move.
+    /// Whether leftovers were removed once. Any that are found later come from a device that did not know of the move.
     package var areRemoved: Bool
 
     package init(plain: Set<KeyIdentifier> = [], keys: Set<KeyIdentifier> = [], areRemoved: Bool = false) {
@@ -25,14 +25,15 @@ package struct FormerForms: Equatable, Sendable {
 
 /// A move of an account to a new key.
 package struct KeyMove: Equatable, Sendable {
-    /// The account's present key; `nil` if the account is in plain.
+    /// The account's present key; `nil` if the account is unencrypted.
     package let former: HeldKey?
     /// The account's future key.
     package let next: HeldKey
 
     package init(from former: HeldKey?, to next: HeldKey) { (self.former, self.next) = (former, next) }
 
-    /// The link from the present key to the new one; `nil` from plain, which has no key to prove a link with.
+    /// The link from the present key to the new one; `nil` if the account is unencrypted, and so has no key to
+    /// prove a link with.
     package var link: KeyLink? { former.map { KeyLink(from: $0.key, to: next.key.identifier, .replaced) } }
 
     /// The account's identifiers when the move began.

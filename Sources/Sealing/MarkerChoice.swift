@@ -16,7 +16,7 @@ package struct SeenMarkers: Sendable {
     /// The links in notes: those of the device's own key with their proofs, others without.
     package var notes: [KeyLink]
     /// The most markers, and the most notes of the device's own key, that are read. Anyone who can write to the remote
-    /// can add any number, and each link of the own key costs a MAC.
+    /// can add any number, and each link of the device's own key costs a MAC.
     package static let mostRead = 256
     /// The names of markers that are there and can't be read.
     package var damaged: Set<KeyIdentifier>

@@ -30,18 +30,18 @@ package struct HeldKey: Equatable, Sendable {
 
 /// What a device knows about an account's encryption.
 package enum Protection: Sendable {
-    /// The account is in plain, as far as this device knows.
+    /// The account is unencrypted, as far as this device knows.
     case none
     /// The account is encrypted under this key.
     case key(HeldKey)
-    /// The account is encrypted, and this phrase is to open it.
+    /// The account is encrypted, and this phrase should open it.
     case phrase(RecoveryPhrase)
     /// The account is encrypted, and this device lacks its key. It may write nothing, and believe nothing it reads.
     case locked
     /// The account is moving to another key. Its former form is read, and no longer written.
     case moving(KeyMove)
 
-    /// Whether the account is, or is to be, encrypted.
+    /// Whether the account is, or will be, encrypted.
     package var isWanted: Bool {
         switch self {
         case .none: false
@@ -50,7 +50,7 @@ package enum Protection: Sendable {
         }
     }
 
-    /// The account's key; `nil` if the account is in plain, or the key is not known.
+    /// The account's key; `nil` if the account is unencrypted, or the key is not known.
     package var held: HeldKey? {
         switch self {
         case .key(let held): held
@@ -83,7 +83,7 @@ package enum Protection: Sendable {
     }
 }
 
-/// A backend that can keep an account encrypted. No other backend may be given an account that is to be encrypted.
+/// A backend that can keep an account encrypted. No other backend may be given an account that will be encrypted.
 package protocol KeyHolding: Sendable {
     /// The account's key, once it is known: with a phrase, once the account is open.
     var heldKey: HeldKey? { get async }
@@ -104,6 +104,6 @@ package protocol KeyHolding: Sendable {
     /// uploads in former forms.
     func checkKey() async -> [BackendCheck]
 
-    /// Removes what is left of the account in the forms that it had before it was under its key.
+    /// Removes what is left of the forms that the account had before its key.
     func removeFormerForms() async throws
 }

@@ -29,7 +29,7 @@ package struct SealedBlob: Equatable, Sendable {
     }
 
     package let kind: Kind
-    /// The blob in plain, wrapping `00`.
+    /// The unencrypted blob, wrapping `00`.
     package let content: [UInt8]
     /// The MAC of what was sealed. Its first 16 bytes are a segment's name.
     package let salt: [UInt8]

@@ -10,7 +10,7 @@ internal import PropertyList
 package enum SealingFlaw: Error, Equatable {
     /// The blob is not this service's, or is of another kind.
     case foreign
-    /// The blob is in plain.
+    /// The blob is unencrypted.
     case plain
     /// The blob has a format, wrapping or scheme that this version does not know.
     case tooNew

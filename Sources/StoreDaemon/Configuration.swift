@@ -139,9 +139,9 @@ package struct BackendRequest: Sendable {
     package let folderRoots: [String]
     /// The credentials for the remote.
     package let credentials: BackendCredentials
-    /// What is known of the account's encryption.
+    /// What is known about the account's encryption.
     package var protection = Protection.none
-    /// Is told how many microseconds of the bus thread the backend has taken, once they are many.
+    /// Called with the microseconds of the bus thread that the backend has taken, once they are many.
     package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
 
     /// The address's scheme, in lower case.
@@ -183,7 +183,7 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
         }
     }
 
-    /// Whether certificates are few enough: the event loop decodes them anew for each connection.
+    /// Whether certificates are few enough: the event loop decodes them again for each connection.
     package static func isBounded(authority: [UInt8]) -> Bool {
         let text = String(decoding: authority, as: UTF8.self)
         return authority.count <= 64 << 10 && text.ranges(of: "-----BEGIN ").count <= 16

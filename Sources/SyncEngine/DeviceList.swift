@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An account's devices are the entries of a store that no app can have, and are joined like those of any other. The key
-// is the device's identifier, and the value a dictionary of what the other devices are told.
+// is the device's identifier, and the value a dictionary of what the other devices learn.
 //
 // A device writes its entry only together with an upload, and at most once a day, because receiving never causes an
 // upload. A device without anything to upload for a day uploads its entry nevertheless. A device that the user has
@@ -35,7 +35,7 @@ package struct AccountDevice: Equatable, Sendable {
 ///
 /// Not Sendable: it lives with the database in its owner's isolation.
 package final class DeviceList {
-    /// This device, as the others are told of it.
+    /// This device, as the others see it.
     package var own: RemoteDevice
     /// Whether the user chose this device's name here, and the account has yet to receive it. Until then, it counts.
     package var announcesName = false

@@ -3,7 +3,7 @@
 package import PropertyList
 package import StoreEngine
 
-/// A change of a store, as its subscribers are told of it.
+/// A change of a store, as its subscribers see it.
 package struct StoreNotice {
     /// The store, after the change.
     package let store: Store

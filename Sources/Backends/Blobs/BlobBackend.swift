@@ -122,7 +122,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         return try await account.restore(identifier)
     }
 
-    /// Checks the remote, and returns the account that is there now.
+    /// Checks the remote, and returns the account that it holds now.
     package func presentAccount() async throws(RemoteError) -> RemoteAccount {
         try await checkRemote()
         return try await account.look()
@@ -249,7 +249,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         guard present.isNamed(publication.account), let identifier = Bits128(publication.account) else {
             throw RemoteError(.reset, "There is another account here than the one that is signed in.")
         }
-        // Another device's head may be under this one's name, where a sync tool or a person has copied it. No pull takes
+        // Another device's head may be under this one's name, where a sync tool or a user has copied it. No pull takes
         // it for this device's, so it is replaced.
         if let there, there.head.origin == publication.origin, present.isNamed(there.head.account.description),
             !own.mayReplace(there, of: publication.origin)

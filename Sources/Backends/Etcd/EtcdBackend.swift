@@ -46,8 +46,8 @@ package actor EtcdBackend: RemoteBackend {
         EtcdBackend(try EtcdClient(try EtcdURL(url), credentials), environment)
     }
 
-    /// Makes the backend for an account: rows if it is in plain, and blobs if it is encrypted or is to be. Each of the
-    /// two finds out if the account is in the other form.
+    /// Makes the backend for an account: rows if it is unencrypted, blobs if it is or will be encrypted. Each of the
+    /// two notices if the account is in the other form.
     static func make(
         _ client: EtcdClient, _ environment: Environment, protection: Protection
     ) -> any RemoteBackend {

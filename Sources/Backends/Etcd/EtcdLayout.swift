@@ -61,7 +61,7 @@ struct EtcdLayout {
     func parts(ofBlob name: String) -> [UInt8] { path("blob/\(name)/") }
     func part(_ number: Int, ofBlob name: String) -> [UInt8] { parts(ofBlob: name) + Self.digits(number) }
 
-    /// The folders of an account in plain, besides its own row, in the order in which they can be removed: entries
+    /// The folders of an unencrypted account, besides its own row, in the order in which they can be removed: entries
     /// without contexts are merely entries, but contexts without their entries would say that these were deleted.
     var rows: [[UInt8]] { ["context/", "store/", "gone/", "entry/", "part/", "device/"].map(path) }
 

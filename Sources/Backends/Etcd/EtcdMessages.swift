@@ -144,7 +144,7 @@ extension Value {
     /// The bytes that a Base64 string encodes; `nil` if this is none.
     package var bytes: [UInt8]? { text.flatMap(Base64.decode) }
 
-    /// A 64-bit number, written as a string. It may be any: check its range before you calculate with it.
+    /// A 64-bit number, written as a string. It may have any value: check its range before you calculate with it.
     package var int64: Int64? {
         switch self {
         case .integer(let number): number

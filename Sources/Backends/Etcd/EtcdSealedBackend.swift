@@ -4,12 +4,12 @@ internal import Blobs
 internal import Replication
 internal import Sealing
 
-/// The backend of an encrypted account in a cluster: blobs, and the rows that the account had in plain, as long as they
+/// The backend of an encrypted account in a cluster: blobs, and the rows of its unencrypted form, as long as they
 /// exist.
 final class EtcdSealedBackend: RemoteBackend {
     private let blobs: BlobBackend<EtcdStorage>
     private let storage: EtcdStorage
-    /// Reads the rows of an account that moves from plain to a key; `nil` if it does not.
+    /// Reads the rows of an unencrypted account that moves to a key; `nil` if it does not.
     private let rows: EtcdBackend?
 
     init(_ client: EtcdClient, _ environment: Environment, _ protection: Protection) {

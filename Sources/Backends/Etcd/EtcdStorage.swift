@@ -22,7 +22,7 @@ final class EtcdStorage: BlobStorage {
     private struct State {
         /// Whether something was listed since the last check.
         var hasLooked = false
-        /// The markers that stand for the rows of an account in plain. They are written when the account moves.
+        /// The markers that stand for the rows of an unencrypted account. They are written when the account moves.
         var rowMarkers: [String: [UInt8]] = [:]
         /// The revisions of heads, as they were listed or written.
         var heads: [String: Int64] = [:]
@@ -107,7 +107,7 @@ final class EtcdStorage: BlobStorage {
         "\(modified) \(outcome.cluster) \(state.withLock(\.restorations))"
     }
 
-    /// Notes the markers that stand for the account's row, so that an account in rows is found as one in plain.
+    /// Notes the markers that stand for the account's row, so that an account in rows is found as an unencrypted one.
     /// - Returns: the names of the markers.
     private func noteRowMarkers(_ row: EtcdRow?) throws(RemoteError) -> [String] {
         let markers = try row.map { row throws(RemoteError) in try Self.markers(of: row.value) } ?? [:]
@@ -279,7 +279,7 @@ final class EtcdStorage: BlobStorage {
     // MARK: Rows
 
     /// Removes the rows of an account that has moved, unless they may be another account's.
-    /// - Parameter former: the identifiers that the account had in plain.
+    /// - Parameter former: the identifiers that the account had when it was unencrypted.
     func removeRows(of former: Set<Bits128>) async throws(RemoteError) {
         let markers = try await client.range(EtcdRange(under: layout.blobs(BlobName.markers))).rows.rows
         let plain = Set(markers.compactMap { try? AccountMarker(decoding: $0.value).identifier })

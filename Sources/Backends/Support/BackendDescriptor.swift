@@ -14,7 +14,7 @@ package struct BackendSite: Sendable {
     package let folders: FolderAccess
     /// What is known of the account's encryption. A backend that can't encrypt accepts only ``Protection/none``.
     package var protection = Protection.none
-    /// Whether the account is encrypted, or is to be.
+    /// Whether the account is, or will be, encrypted.
     package var isEncrypted: Bool { protection.isWanted }
 
     /// Makes a site from its parts.

@@ -15,7 +15,7 @@ package struct ServerCredentials: Sendable {
     package var authority: [UInt8]?
     /// The user whose account it is, and whose requests are counted.
     package var owner: UInt32
-    /// Is told how many microseconds of the event loop's time were taken, once they are many.
+    /// Called with the microseconds of the event loop's time that were taken, once they are many.
     package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
 
     /// Makes credentials from their parts.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The copy of a layer, from which reads are answered. It is told of events, and knows no bus, thread or clock.
+// The copy of a layer, from which reads are answered. It receives events, and knows no bus, thread or clock.
 //
 //     base     the service's values, as of `generation`
 //     sent     writes that were sent and not answered yet: one call at a time

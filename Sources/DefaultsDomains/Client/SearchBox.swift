@@ -79,7 +79,7 @@ final class SearchBox: Sendable {
     }
 }
 
-/// A change, as observers are told of it.
+/// A change, as observers see it.
 struct DefaultsChange: Sendable {
     /// Why the values changed.
     var reason: UInt32

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The layers of settings in their order, flattened into one dictionary, so that a read is one lookup. A change of a
-// layer recomputes its keys and no others. This code is told of layers, and knows no bus, thread or process.
+// layer recomputes its keys and no others. This code receives layers, and knows no bus, thread or process.
 //
 //     1  managed (forced): own domain, then global      6  each suite: forced, this host, any host
 //     2  arguments                                      7  global: this host, any host

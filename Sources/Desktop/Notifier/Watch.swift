@@ -69,7 +69,7 @@ final class Watch {
         if look.lacksParts {
             lacksSince = lacksSince ?? EventLoop.now
         } else if look.state != .syncing {
-            // An attempt that is under way doesn't begin the time anew.
+            // An attempt that is under way doesn't restart the time.
             lacksSince = nil
         }
         return lacksSince.map { .microseconds(EventLoop.now - $0) }
@@ -90,7 +90,7 @@ final class Watch {
                 try file.write(causes)
             } catch { log("A notification has failed: \(error)") }
         }
-        // What lasts is told again, although the service sends no signal.
+        // A lasting problem is shown again, although the service sends no signal.
         again = troubles.isEmpty ? nil : lookAgain(after: .seconds(NotifiedCauses.day), accuracy: .seconds(600))
     }
 

@@ -84,7 +84,7 @@ package struct AppsPage: Equatable, Sendable {
         return text.isEmpty ? rows : rows.filter { ($0.title + "\n" + $0.id).lowercased().contains(text) }
     }
 
-    /// Whether there are so many apps that people search for one.
+    /// Whether there are so many apps that users search for one.
     package var isLong: Bool { rows.count > 12 }
 
     private static func level(_ share: Double) -> Level {

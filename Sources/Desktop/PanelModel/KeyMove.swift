@@ -5,7 +5,7 @@ internal import UbiquitousStore
 
 /// A move of the account to a new key, with its texts.
 package enum KeyMove: Equatable, Sendable {
-    /// From an account in plain.
+    /// From an unencrypted account.
     case encrypt
     /// From the present key.
     case replaceWords

@@ -160,7 +160,7 @@ final class SignInDialog {
                 try form.readCertificate()
                 try await body(form, service)
             } catch {
-                // Whoever has canceled needs no reason.
+                // A user who has canceled needs no reason.
                 flaw = Task.isCancelled ? nil : FieldError(error, in: form)
             }
             self?.widgets.isBusy = false
@@ -213,7 +213,7 @@ final class SignInDialog {
         }
     }
 
-    /// Asks whether to sign in to an existing account in plain, and says what that means.
+    /// Asks whether to sign in to an existing unencrypted account, and says what that means.
     private func askPlain() {
         let dialog = MessageDialog(
             over: window, heading: tr("Sign In Without Encryption?"),

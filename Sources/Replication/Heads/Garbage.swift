@@ -76,8 +76,8 @@ enum Garbage {
         }
     }
 
-    /// The heads that may be removed, of those that can't be read. They may still be arriving, or be mended by who keeps
-    /// the remote.
+    /// The heads that may be removed, of those that can't be read. They may still be arriving, or be repaired by the
+    /// remote's operator.
     static func unreadable(
         _ heads: [HeadFile], forgotten: Set<Origin>, ages: [Bits128: UInt64]
     ) -> [HeadFile] {

@@ -13,7 +13,7 @@
 // the previous process's and saves the writes if it is a clone's. Then it replaces it by a later head. A clone finds
 // that head, did not write it, and takes another origin; or it writes a still later one, and this device does the same.
 // If no head is there although one is counted, it may be lost: another device may have removed it under this name when
-// it tidied the account's former forms. So the device writes it again.
+// it removed the account's former forms. So the device writes it again.
 
 /// Which head it is.
 package struct HeadIdentity: Equatable, Sendable {

@@ -61,7 +61,7 @@ package struct PartDraft<Writer: SegmentWriter> {
 
     /// Cuts a state.
     /// - Parameters:
-    ///   - former: what is there already.
+    ///   - former: the part that exists already.
     ///   - contents: the digests of the entries in the segments of its base.
     ///   - contextBase: the version vector that its version vector's segment has.
     package init(
@@ -158,7 +158,7 @@ package struct PartDraft<Writer: SegmentWriter> {
         for key in changed { part.tail[key] = state.entries[key] }
     }
 
-    /// Keeps a long version vector in a segment of its own, and writes it anew when much was added since.
+    /// Keeps a long version vector in a segment of its own, and rewrites that when much was added since.
     private mutating func takeVector(_ former: StatePart?, _ contextBase: VersionVector) {
         var added = state.vector.dots.count
         if let former, former.vectorSegment != .zero, state.vector.isSuperset(of: contextBase) {
@@ -202,7 +202,7 @@ package struct BaseChoice {
     /// A choice for a state.
     package init(for digests: StateDigests) { self.digests = digests }
 
-    /// Whether a base is worth a look of which so many segments would have to be read.
+    /// Whether a base is worth considering although so many of its segments would have to be read.
     package func isWorth(reading unknown: Int) -> Bool { part == nil || unknown <= Self.mostUnknownSegments }
 
     /// Takes a part's base if it is better.

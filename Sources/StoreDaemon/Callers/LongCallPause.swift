@@ -4,9 +4,9 @@ internal import SDBus
 
 /// A rest of a user's calls, after the loop has spent long on them, or on the user's data.
 ///
-/// A user may take a fifth of the thread's time for long, and ``allowance`` at once. The rest after more is several
-/// times as long as what was taken, and longer the more users rest, so that all who do leave most of the thread's time
-/// to others.
+/// A user may take a fifth of the thread's time in the long run, and ``allowance`` at once. The rest after more is
+/// several times as long as what was taken, and longer the more users rest, so that together they leave most of the
+/// thread's time to others.
 @BusActor
 final class LongCallPause {
     private let pool: SharePool

@@ -98,7 +98,7 @@ extension Daemon {
             do {
                 stores = try listedStores(of: users.user(uid), for: client)
             } catch let error where everybody {
-                // Root is told of all others' stores.
+                // Root learns of all others' stores.
                 logger.error("The data of the user \(uid) can't be opened: \(error)")
                 continue
             }

@@ -12,10 +12,10 @@ enum Option: Sendable {
     case bytes([UInt8])
 }
 
-/// The longest texts that are read, in bytes. What is longer breaks a rule anyway, and Swift's operations on characters
+/// The longest texts that are read, in bytes. A longer one breaks a rule anyway, and Swift's operations on characters
 /// take a time that grows with the square of a text of combining ones.
 enum TextBound {
-    /// Identifiers and names, which get a better error than for their length up to here.
+    /// Identifiers and names. Up to this length, a more specific error than "too long" is returned.
     static let name = 1024
     /// Addresses of remotes.
     static let address = 4096

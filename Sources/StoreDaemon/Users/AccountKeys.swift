@@ -38,7 +38,7 @@ struct AccountKeys {
     /// Returns what is known of the encryption of an account that the user signs in to.
     ///
     /// The key of a new account is written to the disk before the account is created.
-    /// - Parameter isTrial: whether nothing is to be written, so that such a key is forgotten.
+    /// - Parameter isTrial: whether nothing may be written, so that such a key is forgotten.
     func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read.
@@ -69,7 +69,7 @@ struct AccountKeys {
         file.isEncrypted == true ? try? AccountKeyFile.key(of: file.account, in: directory) : nil
     }
 
-    /// Returns the key of the account that is signed in at another place than a URL; `nil` if there is none.
+    /// Returns the key of the account that is signed in at another URL than this one; `nil` if there is none.
     func present(elsewhereThan url: String) -> HeldKey? {
         guard let file = try? AccountFile.read(in: directory), !file.isPlace(url), !isMoving(file) else { return nil }
         return current(of: file)?.held

@@ -168,8 +168,8 @@ final class MoveToKey {
         }
     }
 
-    /// Begins the next cycle at once, because until one has found what was uploaded under the key, nobody is told the
-    /// recovery phrase. The bound keeps a remote in which nothing is found from being polled without a pause.
+    /// Begins the next cycle at once, because until one has found what was uploaded under the key, the recovery phrase
+    /// is withheld. The limit prevents polling without a pause if the remote never shows the upload.
     private func findPublication(under key: AccountKeyFile?) {
         guard let key, key.stage == .moving, confirmations > 0, sync.lastError == nil else { return }
         confirmations -= 1

@@ -11,7 +11,7 @@ struct SignInTrial {
     let bringsValues: Bool
     let encryption: EncryptionOptions
 
-    /// Opens the account that is there, as signing in would. Returns the step of a check that says whether signing in
+    /// Opens the remote's account, as signing in would. Returns the step of a check that says whether signing in
     /// would be refused.
     @BusActor
     func step(_ url: String, _ credentials: BackendCredentials, for account: UserAccount) async throws -> BackendCheck {

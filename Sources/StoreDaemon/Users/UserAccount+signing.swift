@@ -104,7 +104,7 @@ extension UserAccount {
             try await sync.acceptGaps()
             return log(act: "\(userName) continued without parts of the account that have not arrived.")
         }
-        // Publishing everything again mends what is damaged in the remote.
+        // Publishing everything again repairs what is damaged in the remote.
         let isDamaged = side == .local && !sync.isReset ? try await isDamaged(in: file) : false
         guard sync.isReset || isDamaged else {
             throw BusError.store(.conflict, "There is nothing to resolve: the remote has not been emptied or replaced.")
@@ -120,12 +120,12 @@ extension UserAccount {
         log(act: "\(userName) resolved the account in favour of the \(side.rawValue) side.")
     }
 
-    /// Whether the remote is damaged. Looks anew, because sync rarely reads again what it has verified, and a device that
-    /// signs in may have found damage that this one has not.
+    /// Whether the remote is damaged. Checks it now, because sync rarely reads again what it has verified, and a device
+    /// that signs in may have found damage that this one has not.
     private func isDamaged(in file: AccountFile) async throws -> Bool {
         if sync.lastError?.code == .damaged { return true }
         do {
-            // With the account's key, reading mends its marker, and this would not be noticed.
+            // With the account's key, reading repairs its marker, and this would not be noticed.
             try await reach(file.url, file.credentials, file.isEncrypted == true ? .locked : .none) {
                 try await $0.open(creatingAccount: false)
             } then: { backend, _, _ in

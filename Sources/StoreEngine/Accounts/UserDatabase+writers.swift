@@ -4,7 +4,7 @@ internal import GRDB
 package import Replication
 
 extension UserDatabase {
-    /// The origins of an account whose devices are remembered. Whoever can write to a remote can name any number.
+    /// The origins of an account whose devices are remembered. Anyone who can write to a remote can name any number.
     private static let mostWriters = 1024
 
     /// Returns the identifier of the device that wrote to the current account under an origin; `nil` if it is unknown.

@@ -10,7 +10,7 @@ internal import GRDBSQLite
 internal import Glibc
 internal import Synchronization
 
-/// Is told when a piece of work in a database begins and when it ends. Nothing else runs on the thread in between.
+/// Called when a piece of work in a database begins and when it ends. Nothing else runs on the thread in between.
 package struct WorkObserver {
     let begins: () -> Void
     let ends: () -> Void
@@ -27,10 +27,10 @@ final class Connection {
     /// Why there is no ``writer``, once the connection is closed.
     private var reasonForClosing = EngineError.storage("the database was closed")
     private let path: String
-    /// Is told when the connection's work begins and ends.
+    /// Called when the connection's work begins and ends.
     var observer: WorkObserver?
     private let logSize = LogSize()
-    /// Is told after each commit how many pages the write-ahead log has.
+    /// Called after each commit with the number of pages in the write-ahead log.
     var onCommit: ((_ pages: Int) -> Void)?
     private let file: FileIdentity?
     private let log: FileIdentity?
@@ -49,7 +49,7 @@ final class Connection {
             queue = try connect(path)
         } catch let error where EngineError(error) == .diskFull && access(path, F_OK) == 0 {
             // There is no room for the file with the log's index, by which processes share the log. This VFS keeps it
-            // in memory, for all connections of one process, so that what is there can be read.
+            // in memory, for all connections of one process, so that the database can be read.
             queue = try defaultVFS.withLock { _ in
                 let former = sqlite3_vfs_find(nil)
                 sqlite3_vfs_register(sqlite3_vfs_find("unix-excl"), 1)

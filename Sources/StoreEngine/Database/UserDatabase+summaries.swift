@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked about all stores at once: which of them hold values, and how much is pending.
+// Queries over all stores: which of them hold values, and how much is pending.
 //
 // Clients ask at any time, and the thread that answers them answers everybody's calls, so this must not read the
 // changes. A replica in memory knows its own numbers. The others have them in their rows, with the sequence up to which

@@ -42,9 +42,9 @@ package final class UserDatabase {
     /// How far this device has watched its clock advance, in microseconds since 1970; 0 before the first garbage
     /// collection. Each garbage collection advances it by a day at most, so that it doesn't follow a clock that jumps.
     var watchedTime: UInt64
-    /// Whether changes of replicas that are gone are still to be removed: see ``removeLeftovers()``.
+    /// Whether changes of replicas that are gone have still to be removed: see ``removeLeftovers()``.
     package internal(set) var hasLeftovers: Bool
-    /// Is told when there are such changes.
+    /// Called when there are such changes.
     package var onLeftovers: (() -> Void)?
     /// Counts the events that make a download under way useless, so that it has to begin again.
     package internal(set) var downloadEpoch = 0
@@ -120,7 +120,7 @@ package final class UserDatabase {
     /// `EngineError.corrupt`.
     package func abandon(_ reason: String) { connection.close(because: .corrupt(reason)) }
 
-    /// Is told when a piece of work in the database begins and ends, whatever it is for.
+    /// Called when a piece of work in the database begins and ends, whatever its purpose.
     package var observer: WorkObserver? {
         get { connection.observer }
         set { connection.observer = newValue }

@@ -18,7 +18,7 @@ package struct Origins {
     /// The word that was written when the database was last closed: see ``OriginRecord``.
     private let endWord: UInt64?
 
-    /// Reads the origin that was last in use, or draws one.
+    /// Reads the origin that was last in use, or takes a new one.
     init(
         _ db: Database, on connection: Connection, _ record: OriginRecord, endWord: UInt64?, _ environment: Environment
     ) throws {
@@ -37,7 +37,7 @@ package struct Origins {
 
     /// Keeps the present origin if this is the database that the last process left. Otherwise takes a new one, because
     /// another device may have the same disk contents. The new origin is stored with the first change under it; until
-    /// then every start draws another one.
+    /// then every start takes another one.
     ///
     /// Changes that were written before an account's values arrived get dots under the new origin. So on each copy of a
     /// disk they give way to those values, or are uploaded, separately.

@@ -37,7 +37,7 @@ extension AccountObject {
         do { try await syncNow(timeout: timeout) } catch { Self.remarkOnValues() }
     }
 
-    /// Tells the person that the account's values have not all arrived.
+    /// Tells the user that the account's values have not all arrived.
     static func remarkOnValues() {
         Output.remark("The account's values are still arriving; until all are there, they replace what is set here")
     }

@@ -63,7 +63,7 @@ enum Phrase {
         _ = try await account.recoveryPhrase(marksShown: true)
     }
 
-    /// Says where a script finds the words, which aren't shown without a terminal.
+    /// Says where a script finds the phrase, which isn't shown without a terminal.
     static func remark() {
         Output.remark(
             """

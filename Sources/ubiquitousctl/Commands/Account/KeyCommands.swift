@@ -77,7 +77,7 @@ struct UnlockCommand: ServiceCommand {
     func perform() async throws {
         let (object, present) = try await options.signedIn()
         var account = present
-        // The device may not have noticed yet that the account has another key. A pause is no obstacle to trying words.
+        // The device may not have noticed yet that the account has another key. A phrase can be tried during a pause.
         if !options.change.check, !account.needsKey, !account.isPausedByUser {
             account = try await Progress.showing("Syncing") { try await object.synced() }
         }
@@ -109,7 +109,7 @@ struct UnlockCommand: ServiceCommand {
         return false
     }
 
-    /// Refuses words that don't open the account.
+    /// Refuses a phrase that doesn't open the account.
     @BusActor
     private func check(_ account: AccountObject, _ url: String, _ phrase: String) async throws {
         var request = SignInOptions()

@@ -70,7 +70,7 @@ struct SwitchCommand: ServiceCommand {
     }
 }
 
-/// The key of an encrypted account that nobody could open afterwards, because nobody has seen its words.
+/// The key of an encrypted account that nobody could open afterwards, because nobody has seen its phrase.
 private enum LastKey {
     static let reason: Sentence = "Nobody has confirmed the account's recovery phrase."
     static let advice: Sentence = """

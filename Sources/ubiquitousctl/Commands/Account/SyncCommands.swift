@@ -83,7 +83,7 @@ struct ResolveCommand: ServiceCommand {
                 }
                 isResolved = try await resolvesUnnoticedDamage(of: object)
             } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
-                // The folder of the account may be gone from a server that is there.
+                // The account's folder may be gone from a server that can be reached.
                 if side == .local, options.change.check, error.message.hasPrefix("There is no folder /") {
                     return "make the account's folder again"
                 }
