@@ -8,7 +8,7 @@
 ///
 /// Only in builds with the trait `RuleSwitches`; in all others a rule is on, and asking costs nothing.
 package enum Rule: String, CaseIterable, Sendable {
-    /// What a version vector has seen and its state no longer holds is gone.
+    /// An entry that a version vector has seen and its state no longer holds is gone.
     case vectors
     /// Causality decides before the stamps do.
     case causalityFirst = "causality-first"
@@ -16,7 +16,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case allAtOnce = "all-at-once"
     /// A write's stamp follows the stamp that it replaces.
     case successors
-    /// What was written before the account's values arrived gives way to them.
+    /// Values that were written before the account's values arrived give way to them.
     case provisional
     /// A disk that `/run` does not know has a new origin.
     case freshOrigins = "fresh-origins"
@@ -51,7 +51,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case namedSegments = "named-segments"
     /// Receiving never causes an upload.
     case noEcho = "no-echo"
-    /// What was received is published after a day at the latest.
+    /// Received changes are published after a day at the latest.
     case dailyHead = "daily-head"
     /// Entries that must not be shown are passed on.
     case passOn = "pass-on"
@@ -77,7 +77,7 @@ package enum Rule: String, CaseIterable, Sendable {
 
     /// An encrypted account without its key is never treated as unencrypted.
     case neverPlain = "never-plain"
-    /// What a sealed blob says it is, and of which origin, can't be changed.
+    /// The kind and the origin that a sealed blob states can't be changed.
     case boundHeader = "bound-header"
     /// Where a sealed marker exists, unencrypted ones do not count.
     case encryptedWins = "encrypted-wins"

@@ -208,7 +208,7 @@ public final class BusConnection {
 
     /// Ends the connection: nothing more comes in or goes out, calls fail, and all closures given to it are released.
     ///
-    /// What waits to be sent is lost, unless ``flush()`` was called before.
+    /// Messages that wait to be sent are lost, unless ``flush()`` was called before.
     ///
     /// The corresponding C function is ``sd_bus_close``.
     public func close() {

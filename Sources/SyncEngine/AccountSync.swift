@@ -196,7 +196,7 @@ package final class AccountSync {
     /// Whether a cycle is under way.
     package var isInCycle: Bool { replica.cycle.isRunning }
 
-    /// Whether the last cycle that ended found this device's last publication in the remote, whatever else is there.
+    /// Whether the last cycle that ended found this device's last publication in the remote, whatever else is in it.
     package internal(set) var isPublished = false
 
     func noteCycle(hasEnded: Bool) {

@@ -69,7 +69,7 @@ extension UbiquitousStore.AccountState {
         /// Another error; see ``UbiquitousStore/AccountState/lastError``.
         public static let error = Status(AccountStatus.error)
         /// The service can't be reached or refuses this app, so nothing is known. What is set now is lost if the
-        /// app ends before the service is back. ``UbiquitousStore/AccountState/lastError`` has the reason.
+        /// app ends before the service runs again. ``UbiquitousStore/AccountState/lastError`` has the reason.
         public static let unavailable = Status(rawValue: "unavailable")
     }
 }

@@ -71,7 +71,7 @@ extension ChangeReason {
 }
 
 extension ExternalChange {
-    /// Makes the change that stands for all changes while the service was away.
+    /// Makes the change that stands for all changes while the service wasn't running.
     init(returningTo generation: UInt64, _ keys: some Sequence<Text>) {
         self.init(reason: ChangeReason.server, keys: keys.sorted(), generation: generation)
     }

@@ -54,7 +54,7 @@ extension UbiquitousStore.Change {
         /// Makes a reason from its number.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Changes of other devices, or changes made while the service was away.
+        /// Changes of other devices, or changes made while the service wasn't running.
         public static let server = Reason(rawValue: ChangeReason.server)
         /// The first download of the account is complete.
         public static let initialSync = Reason(rawValue: ChangeReason.initialSync)

@@ -61,7 +61,7 @@ final class EtcdStorage: BlobStorage {
         client.close()
     }
 
-    /// Sends nothing, because the next request finds out whether the cluster is there. A prefix need not be created.
+    /// Sends nothing, because the next request finds out whether the cluster answers. A prefix need not be created.
     func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.hasLooked = false }
         return []

@@ -181,7 +181,7 @@ extension EtcdWatch.State {
             return empty <= EtcdWatch.mostEmpty
         }
         (failures, hasToldOfOutage, endsAtOnce) = (0, false, false)
-        // What the cluster has compacted, or is too large to be decoded, may be any change.
+        // Events that were compacted, or are too large to be decoded, may be any change.
         hint = notice.map { notice in compacted > 0 || notice.rows.contains { !isOwn($0, token) } } ?? true
         revision = max(revision, notice?.revision ?? 0, compacted, hint ? present : 0)
         return !hint

@@ -61,7 +61,7 @@ package final class WebDAVStorage: BlobStorage {
     /// Ends what is under way.
     package func close() { client.close() }
 
-    /// Sends nothing, because the next request finds out whether the server is there. A missing folder is created once
+    /// Sends nothing, because the next request finds out whether the server answers. A missing folder is created once
     /// it turns out to be missing.
     package func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         state.withLock { $0.createsFolder = createsFolder }

@@ -44,7 +44,7 @@ final class LongCallPause {
     private func begin(_ taken: UInt64, _ now: UInt64) {
         if end == nil { pool.restingUsers += 1 }
         let time = taken * LoopShare.rest * UInt64(pool.restingUsers)
-        // What took less ends no rest earlier.
+        // A shorter piece of work doesn't end a rest earlier.
         guard now + time > endTime else { return }
         endTime = now + time
         end = EventLoop.shared.after(.microseconds(Int64(time)), accuracy: .milliseconds(1)) { [weak self] in

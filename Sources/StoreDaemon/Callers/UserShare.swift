@@ -8,7 +8,7 @@ internal import SDBus
 final class UserShare {
     /// The bounds for the user.
     var bounds: UserBounds
-    /// The clients with more than a trifle on its way, by the identity of their deliveries.
+    /// The clients with more than a trifle in flight, by the identity of their deliveries.
     var counted: [ObjectIdentifier: Delivery] = [:]
     /// The clients with waiting work, by the identity of their deliveries.
     var waiting: [ObjectIdentifier: Delivery] = [:]

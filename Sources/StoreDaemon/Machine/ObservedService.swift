@@ -28,7 +28,7 @@ final class ObservedService {
         (self.name, self.connection, self.onAppearance) = (name, connection, onAppearance)
     }
 
-    /// Follows signals of the service, then whether it is there.
+    /// Follows signals of the service, then whether it runs.
     func follow(_ signals: [Signal]) async throws {
         for followed in signals {
             slots.append(

@@ -182,7 +182,7 @@ struct AccountKeys {
 
     // MARK: A move
 
-    /// Whether the account is moving to a key. If its file can't be read, the keys that are there tell.
+    /// Whether the account is moving to a key. If its file can't be read, the keys on the disk tell.
     var isAccountMoving: Bool {
         do { return try AccountFile.read(in: directory).map(isMoving) ?? false } catch {
             return stored.contains(where: \.isMoving)

@@ -110,7 +110,7 @@ private final class Attempt {
     private var isOver = false
     private var successor: CheckedContinuation<Void, Never>?
 
-    /// Fails the attempt, even if its result is there already.
+    /// Fails the attempt, even if its result has already arrived.
     func supersede() {
         isSuperseded = true
         work?.cancel()

@@ -112,7 +112,7 @@ extension UserAccount {
         do {
             try await continueSync(with: file, inFavourOf: side)
         } catch let error as RemoteError where error.code == .keyNeeded {
-            // An account under another key is there now. The device waits for its recovery phrase.
+            // The remote now holds an account under another key. The device waits for its recovery phrase.
             if side == .remote { try await awaitOtherKey(in: file, error) } else { sync.postpone(error) }
             throw error
         }

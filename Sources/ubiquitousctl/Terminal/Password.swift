@@ -75,7 +75,7 @@ final class HiddenInput {
             lines.append(line)
             guard let next = further(lines.joined(separator: "\n")) else { break }
             question = next
-            // What is pasted may be here already, so that nothing may be flushed.
+            // Pasted text may have arrived already, so nothing may be flushed.
             Output.write(next, to: STDERR_FILENO)
         }
         show()
