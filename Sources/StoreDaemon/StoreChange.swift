@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import SDBus
 internal import SyncEngine
 
 /// A change of a store, as a signal reports it.
 struct StoreChange: Equatable {
     let reason: StoreNotice.Reason
-    var keys: Set<Key>
+    var keys: ChangedKeys
     var generation: UInt64
     var info: [String: Value]
 
     /// The most keys that a signal names. A single change may have more, in several signals.
-    static let mostKeys = 8192
+    static var mostKeys: Int { ChangedKeys.most }
 
     /// Merges a later change of the same reason. Of the infos, only what both agree on stays.
     ///
     /// Keys can come and go for as long as a subscriber doesn't read. If there are too many, the earlier ones are left
     /// out, and the generation shows that there were more changes.
+    @BusActor
     mutating func merge(_ later: StoreChange) {
-        if later.keys.count < Self.mostKeys { keys.formUnion(later.keys) } else { keys = later.keys }
-        if keys.count > Self.mostKeys { keys = later.keys }
+        keys = keys.merged(with: later.keys)
         generation = later.generation
         info = info.filter { later.info[$0.key] == $0.value }
     }
@@ -28,6 +29,7 @@ struct StoreChange: Equatable {
 extension [StoreChange] {
     /// Merges a later change, so that there is one change per reason. The merged change moves to the end, because
     /// generations must not go back.
+    @BusActor
     mutating func merge(_ later: StoreChange) {
         guard let index = firstIndex(where: { $0.reason == later.reason }) else { return append(later) }
         var change = remove(at: index)

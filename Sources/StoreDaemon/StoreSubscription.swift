@@ -89,7 +89,7 @@ final class StoreSubscription {
     }
 
     /// What sending costs, in about 5 microseconds.
-    var cost: Int { waiting.reduce(0) { $0 + 1 + $1.keys.count / 8 } }
+    var cost: Int { waiting.reduce(0) { $0 + 1 + $1.keys.keys.count / 8 } }
 
     /// Sends what is waiting.
     func sendDue() {
@@ -116,7 +116,7 @@ final class StoreSubscription {
 
     /// About how many bytes the waiting changes take in signals.
     private var size: Int {
-        waiting.reduce(0) { $0 + 200 + $1.keys.reduce(0) { $0 + $1.text.utf8Count + 8 } }
+        waiting.reduce(0) { $0 + 200 + $1.keys.weight }
     }
 
     /// Merges changes until the client has read what was sent to it.
@@ -133,7 +133,7 @@ final class StoreSubscription {
 
     private func send(_ change: StoreChange) {
         lastReason = change.reason
-        let keys = change.keys.sorted().map(\.string)
+        let keys = change.keys.keys.sorted().map(\.string)
         // A change without keys is sent as well.
         for start in stride(from: 0, to: max(1, keys.count), by: StoreChange.mostKeys) {
             send(change, keys[start..<min(keys.count, start + StoreChange.mostKeys)])

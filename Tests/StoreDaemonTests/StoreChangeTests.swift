@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PropertyList
+import SDBus
 import SyncEngine
 import Testing
 
 @testable import StoreDaemon
 
 /// The changes kept for a subscriber that does not read.
+@BusActor
 struct StoreChangeTests {
+    private let pool = SharePool()
+    private let share: UserShare
+
+    init() { share = UserShare(UserBounds(), of: pool) }
+
     private func change(
         _ reason: StoreNotice.Reason, _ generation: UInt64, _ keys: String..., info: [String: Value] = [:]
     ) -> StoreChange {
         StoreChange(
-            reason: reason, keys: Set(keys.map { Key(unchecked: $0) }), generation: generation, info: info)
+            reason: reason, keys: ChangedKeys(Set(keys.map { Key(unchecked: $0) }), for: share),
+            generation: generation, info: info)
     }
 
     private func merged(_ changes: [StoreChange]) -> [StoreChange] {
@@ -45,7 +53,30 @@ struct StoreChangeTests {
         var changes: [StoreChange] = []
         for number in 0..<30_000 as Range<UInt64> { changes.merge(change(.localChange, number, "\(number)")) }
         #expect(changes.count == 1 && changes[0].generation == 29_999)
-        #expect(changes[0].keys.count <= StoreChange.mostKeys)
-        #expect(changes[0].keys.contains(Key(unchecked: "29999")))
+        #expect(changes[0].keys.keys.count <= StoreChange.mostKeys)
+        #expect(changes[0].keys.keys.contains(Key(unchecked: "29999")))
+    }
+
+    @Test func `a thousand subscribers that don't read share what they are to be told`() {
+        var waiting = Array(repeating: [StoreChange](), count: 1000)
+        for number in 0..<10 as Range<UInt64> {
+            let keys = ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number % 2) \($0)") }), for: share)
+            let change = StoreChange(reason: .localChange, keys: keys, generation: number, info: [:])
+            for subscriber in waiting.indices { waiting[subscriber].merge(change) }
+        }
+        #expect(waiting.allSatisfy { $0.count == 1 && $0[0].keys === waiting[0][0].keys })
+        #expect(waiting[0][0].keys.keys.count == 8000 && pool.changes < 2 << 20)
+    }
+
+    @Test func `what waits for subscribers is bounded, and all of it is let go`() {
+        var kept: [ChangedKeys] = []
+        for number in 0..<200 {
+            kept.append(ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number) \($0)") }), for: share))
+            if number > 0 { kept[number] = kept[number - 1].merged(with: kept[number]) }
+        }
+        #expect(pool.changes <= 8 << 20 && kept.contains { $0.keys.isEmpty })
+        #expect(UserShare(UserBounds(), of: pool).mayKeepChanges(1 << 20))
+        kept = []
+        #expect(pool.changes == 0)
     }
 }

@@ -16,6 +16,8 @@ final class SharePool {
     var heldLarge = 0
     /// The number of waiting refusals.
     var refusals = 0
+    /// The bytes of changes of which subscribers are still to be told.
+    var changes = 0
     /// The number of users whose calls took long a moment ago.
     var restingUsers = 0
 
@@ -24,6 +26,8 @@ final class SharePool {
 
     /// The most bytes that all waiting calls together may hold.
     private static let heldLimit = SharedLimit(32 << 20, reserve: 16 << 20)
+    /// The most bytes of changes of which all subscribers together are still to be told.
+    private static let changesLimit = SharedLimit(16 << 20, reserve: 8 << 20)
     /// The most unmeasured calls that may wait. Each may have as much as the bus allows, 32 MiB.
     static let largeLimit = 2
     /// The most refusals that may wait, of about 3 KiB each.
@@ -35,6 +39,12 @@ final class SharePool {
     /// - Parameter own: the bytes that they hold already.
     func mayHold(_ bytes: Int, besides own: Int) -> Bool {
         Self.heldLimit.allows(own + bytes, beside: held - own)
+    }
+
+    /// Whether more bytes of changes may wait for a user's subscribers.
+    /// - Parameter own: the bytes that wait for them already.
+    func mayKeepChanges(_ bytes: Int, besides own: Int) -> Bool {
+        Self.changesLimit.allows(own + bytes, beside: changes - own)
     }
 
     /// Whether a user may have more bytes on their way.

@@ -28,6 +28,8 @@ final class UserShare {
     private var unread = 0
     private var held = 0
     private var refusals = 0
+    /// The bytes of changes of which the user's subscribers are still to be told.
+    private var changes = 0
     /// Whether an unmeasured call waits.
     private(set) var holdsLarge = false
     private var retry: EventSource?
@@ -133,6 +135,17 @@ final class UserShare {
 
     /// Counts a call that expects no reply.
     func countUnanswered(_ bytes: Int, _ now: UInt64) { unanswered.take(now, UInt64(clamping: bytes >> 10)) }
+
+    // MARK: Changes
+
+    /// Whether more bytes of changes may wait for the user's subscribers.
+    func mayKeepChanges(_ bytes: Int) -> Bool { pool.mayKeepChanges(bytes, besides: changes) }
+
+    /// Counts bytes of changes that wait, or no longer wait if negative.
+    func countChanges(_ bytes: Int) {
+        changes += bytes
+        pool.changes += bytes
+    }
 
     // MARK: Time
 

@@ -186,7 +186,8 @@ final class UserStore {
         for subscription in subscriptions.values {
             let keys = keys(subscription.peer)
             if keys.isEmpty { continue }
-            subscription.add(StoreChange(reason: reason, keys: keys, generation: store.generation, info: [:]))
+            let changed = ChangedKeys(keys, for: subscription.client.share)
+            subscription.add(StoreChange(reason: reason, keys: changed, generation: store.generation, info: [:]))
         }
     }
 
@@ -195,8 +196,9 @@ final class UserStore {
     func notify(
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {
-        if subscriptions.isEmpty { return }
-        let change = StoreChange(reason: reason, keys: Set(keys), generation: store.generation, info: info)
+        guard let share = subscriptions.values.first?.client.share else { return }
+        let change = StoreChange(
+            reason: reason, keys: ChangedKeys(Set(keys), for: share), generation: store.generation, info: info)
         for subscription in subscriptions.values {
             if subscription.client === writer { continue }
             if reason == .localChange && !subscription.includesLocal { continue }
