@@ -170,6 +170,7 @@ import Testing
         device.clock.time += 1
         _ = try device.database.enter(account: account, bringingValues: false)
         try device.database.completeDownload(cursor: [1])
+        while try device.database.removeLeftovers() {}
     }
 
     /// Writes values of 150,000 bytes to a key, of which all but the last become its history.

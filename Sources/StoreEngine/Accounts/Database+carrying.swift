@@ -54,12 +54,16 @@ extension Database {
 
     /// Gives every store a new generation, from which alone changes are known, because its visible values may have
     /// changed. Layers of defaults domains show nothing of any account, and keep theirs.
-    func raiseGenerations() throws {
+    /// - Parameter accounts: those whose values are shown now. What was not shown has no greater generation that anybody
+    ///   knows.
+    func raiseGenerations(of accounts: [Int64]) throws {
+        let shown = ([Account.none] + accounts).map(String.init).joined(separator: ", ")
         try execute(
             sql: """
                 UPDATE store SET generation = 1 + max(generation, coalesce(
                     (SELECT max(change.generation) FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
-                     WHERE replica.store = store.id), 0)) WHERE identifier NOT GLOB '!*';
+                     WHERE replica.store = store.id AND replica.account IN (\(shown))), 0))
+                WHERE identifier NOT GLOB '!*';
                 UPDATE store SET known_from = generation WHERE identifier NOT GLOB '!*'
                 """)
     }

@@ -69,11 +69,11 @@ extension UserDatabase {
                     sql: "UPDATE account SET left = ? WHERE id = ?",
                     arguments: [Int64(bitPattern: environment.time()), former.id])
             }
-            try trimAccounts(besides: entered, db)
             let keepsFormer = former.id != Account.none && !entered.isDownloaded
             return (entered, previous: keepsFormer ? former : nil)
         }
         origins.adopt(origin)
+        try trimAccounts()
         return changes
     }
 
@@ -159,7 +159,7 @@ extension UserDatabase {
         try commit()
         let before = loadedStores.map { ($0, $0.values) }
         account = try write { db in
-            if !others.isEmpty { try db.raiseGenerations() }
+            if !others.isEmpty { try db.raiseGenerations(of: shownAccounts) }
             for name in others {
                 guard let other = try db.account(named: name) else { continue }
                 guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(identifier)\"") }
@@ -199,7 +199,7 @@ extension UserDatabase {
         let before = loadedStores.map { ($0, $0.values) }
         let current = try write { db in
             // Before `body`, which may remove the only changes that record a store's generation.
-            try db.raiseGenerations()
+            try db.raiseGenerations(of: shownAccounts)
             let current = try body(db)
             try db.setProperty("account", current.account.id)
             try db.setProperty("backdrop", current.previous?.id)
@@ -214,6 +214,9 @@ extension UserDatabase {
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
+
+    /// The ids of the accounts whose values stores show: the current one, and the one before until all has arrived.
+    var shownAccounts: [Int64] { [account.id] + (previous.map { [$0.id] } ?? []) }
 
     func reload(_ store: Store) throws(EngineError) {
         let fresh = try read { db in try Store(store.identifier, in: self, localKeys: store.localKeys, db: db) }

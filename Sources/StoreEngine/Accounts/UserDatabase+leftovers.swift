@@ -13,11 +13,12 @@ extension UserDatabase {
         if hasLeftovers { onLeftovers?() }
     }
 
-    /// Removes some of the changes of replicas that are gone: about a millisecond's work.
+    /// Removes some of the changes of replicas that are gone, or then of the history of accounts that are not in use:
+    /// about a millisecond's work.
     /// - Returns: whether there may be more.
     @discardableResult
     package func removeLeftovers() throws(EngineError) -> Bool {
-        guard hasLeftovers else { return false }
+        guard hasLeftovers else { return try trimNextReplica() }
         hasLeftovers = try write { db in
             guard let replica = try Int64.fetchOne(db.cachedStatement(sql: "SELECT min(replica) FROM leftover")) else {
                 return false
@@ -31,7 +32,7 @@ extension UserDatabase {
             }
             return true
         }
-        return hasLeftovers
+        return hasLeftovers || !accountTrimming.isDone
     }
 
     /// Removes changes of replicas that are gone until the database has at most a size, in bytes.

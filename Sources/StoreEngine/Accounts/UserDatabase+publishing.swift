@@ -17,12 +17,13 @@ extension UserDatabase {
     package func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
     ) throws(EngineError) -> [StoreViewChange] {
+        let shown = shownAccounts
         let (id, hadPreviousValues, beganAnew) = (account.id, previous != nil, account.beginsAnew)
         let late = loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
         let arrived = try storesAwaitingDownload().filter { !waiting.contains($0) }
         let lastPull = isComplete ? environment.time() : account.lastPull
         account = try write { db in
-            if hadPreviousValues { try db.raiseGenerations() }
+            if hadPreviousValues { try db.raiseGenerations(of: shown) }
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
                 arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
@@ -41,7 +42,11 @@ extension UserDatabase {
         }
         previous = nil
         isAwaitingRemote = false
-        if hadPreviousValues { for store in loadedStores { try reload(store) } }
+        if hadPreviousValues {
+            for store in loadedStores { try reload(store) }
+            // The account from before is no longer shown.
+            try trimAccounts()
+        }
         return late.map { store, before in
             if !waiting.contains(store.identifier) { store.shared.isDownloaded = true }
             return StoreViewChange(store: store, since: before)

@@ -3,38 +3,68 @@
 internal import GRDB
 internal import Replication
 
+/// What is still to be done of pruning the history of accounts that are not in use.
+struct AccountTrimming {
+    /// The replicas of stores in several accounts, those most worth keeping last.
+    private var replicas: [Int64]
+    /// The bytes of history that each store has in the replicas that were looked at.
+    private var bytes: [Int64: Int] = [:]
+
+    init(_ replicas: [Int64] = []) { self.replicas = replicas }
+
+    var isDone: Bool { replicas.isEmpty }
+
+    mutating func next() -> Int64? { replicas.popLast() }
+
+    func bytes(ofStore store: Int64) -> Int { bytes[store, default: 0] }
+
+    mutating func note(_ count: Int, ofStore store: Int64) { bytes[store, default: 0] += count }
+}
+
 extension UserDatabase {
-    /// Prunes the history of accounts that are not in use. A store keeps as much history in all of its accounts
+    /// Begins to prune the history of accounts that are not in use. A store keeps as much history in all of its accounts
     /// together as in one: first that of the account in use, then that of the accounts left last.
     ///
-    /// It doesn't grow in the other accounts, so this runs when another account is entered, and never for a write.
-    func trimAccounts(besides current: Account, _ db: Database) throws {
-        let writer = try openWriter
-        var bytes: [Int64: Int] = [:]
-        for row in try replicasOfSeveralAccounts(with: current, db) {
-            let (id, store): (Int64, Int64) = (try row.decode(forColumn: "id"), try row.decode(forColumn: "store"))
-            var trimming = Trimming(
-                isShared: true, published: try row.counter("published"), horizon: horizon, now: environment.time(),
-                doubt: clockDoubt, bytes: bytes[store, default: 0])
-            try ChangeReader.forEachOutline(of: id, db) { trimming.add($0) }
-            bytes[store, default: 0] += trimming.history.bytes
-            let isInUse = try row.decode(forColumn: "account") == current.id
-            if isInUse || trimming.expendable.isEmpty { continue }
-            try db.saveProgress(ofReplica: id)
-            for sequences in trimming.expendable { try writer.remove(sequences, of: id) }
+    /// It doesn't grow in the other accounts, so this runs when another account is entered, and never for a write. It
+    /// goes on in ``removeLeftovers()``, since the accounts may have all that a user may store.
+    func trimAccounts() throws(EngineError) {
+        let current = account.id
+        accountTrimming = try read { db in
+            AccountTrimming(
+                try Int64.fetchAll(
+                    db,
+                    sql: """
+                        SELECT replica.id FROM replica JOIN account ON account.id = account
+                        WHERE account > 0 AND store IN (SELECT store FROM replica WHERE account > 0 AND account <> :current)
+                        ORDER BY account = :current, left, replica.id DESC
+                        """,
+                    arguments: ["current": current]))
         }
+        if !accountTrimming.isDone { onLeftovers?() }
     }
 
-    /// Returns the replicas of stores that are in several accounts, those most worth keeping first.
-    private func replicasOfSeveralAccounts(with current: Account, _ db: Database) throws -> [Row] {
-        try Row.fetchAll(
-            db,
-            sql: """
-                SELECT replica.* FROM replica JOIN account ON account.id = account
-                WHERE account > 0 AND store IN (SELECT store FROM replica WHERE account > 0 AND account <> :current)
-                ORDER BY account = :current DESC, left DESC, replica.id
-                """,
-            arguments: ["current": current.id])
+    /// Prunes the history of the next replica.
+    /// - Returns: whether there may be more.
+    func trimNextReplica() throws(EngineError) -> Bool {
+        guard let id = accountTrimming.next() else { return false }
+        let shown = shownAccounts
+        try write { db in
+            let statement = try db.cachedStatement(sql: "SELECT * FROM replica WHERE id = ?")
+            guard let row = try Row.fetchOne(statement, arguments: [id]) else { return }
+            let store: Int64 = try row.decode(forColumn: "store")
+            var trimming = Trimming(
+                isShared: true, published: try row.counter("published"), horizon: horizon, now: environment.time(),
+                doubt: clockDoubt, bytes: accountTrimming.bytes(ofStore: store))
+            try ChangeReader.forEachOutline(of: id, db) { trimming.add($0) }
+            accountTrimming.note(trimming.history.bytes, ofStore: store)
+            // Loaded stores count the changes of the accounts that they show.
+            let account: Int64 = try row.decode(forColumn: "account")
+            if shown.contains(account) || trimming.expendable.isEmpty { return }
+            try db.saveProgress(ofReplica: id)
+            let writer = try openWriter
+            for sequences in trimming.expendable { try writer.remove(sequences, of: id) }
+        }
+        return !accountTrimming.isDone
     }
 }
 

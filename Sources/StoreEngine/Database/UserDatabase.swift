@@ -44,7 +44,9 @@ package final class UserDatabase {
     var watchedTime: UInt64
     /// Whether changes of replicas that are gone have still to be removed: see ``removeLeftovers()``.
     package internal(set) var hasLeftovers: Bool
-    /// Called when there are such changes.
+    /// What ``removeLeftovers()`` prunes after that.
+    var accountTrimming = AccountTrimming()
+    /// Called when ``removeLeftovers()`` has something to do.
     package var onLeftovers: (() -> Void)?
     /// Counts the events that make a download under way useless, so that it has to begin again.
     package internal(set) var downloadEpoch = 0
