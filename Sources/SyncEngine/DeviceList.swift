@@ -54,14 +54,18 @@ package final class DeviceList {
     package func identifier(of origin: Origin) -> String? {
         if origin == database.origin { return own.identifier }
         if let writer = writers[origin] { return writer.identifier }
-        if (try? database.origins.former())?.contains(origin) == true { return own.identifier }
+        if (try? database.origins.isOwn(origin)) == true { return own.identifier }
         return try? database.writer(under: origin)
     }
 
     /// Returns the identifier of the device that wrote under all of these; `nil` if it is not one known device.
     func soleIdentifier(of origins: Set<Origin>) -> String? {
-        let devices = Set(origins.map(identifier))
-        return devices.count == 1 ? devices.first ?? nil : nil
+        var sole: String?
+        for origin in origins {
+            guard let device = identifier(of: origin), sole == nil || device == sole else { return nil }
+            sole = device
+        }
+        return sole
     }
 
     /// Returns the origins of devices that were removed from the list.

@@ -104,6 +104,15 @@ package struct Origins {
         }
     }
 
+    /// Whether this device writes, or wrote, under an origin. It may have had any number of them.
+    package func isOwn(_ origin: Origin) throws(EngineError) -> Bool {
+        if origin == current { return true }
+        return try connection.read { db in
+            let statement = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM origin WHERE bits = ?)")
+            return try Bool.fetchOne(statement, arguments: [Int64(bitPattern: origin.bits)]) ?? false
+        }
+    }
+
     // MARK: Publishing
 
     /// Returns how often a publication has begun under each origin of this device.
