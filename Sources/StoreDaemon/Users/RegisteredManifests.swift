@@ -46,11 +46,8 @@ struct RegisteredManifests {
         LocalKeys(manifests.values.filter { $0.identifier == identifier }.flatMap(\.localKeys))
     }
 
-    /// Whether a manifest is registered with exactly these bytes.
-    func holds(_ manifest: Manifest, _ bytes: [UInt8]) -> Bool {
-        has(manifest.applicationIdentifier)
-            && Files.bytes(of: path(of: manifest), atMost: Manifest.maximumSize) == bytes
-    }
+    /// Whether the same manifest is registered.
+    func holds(_ manifest: Manifest) -> Bool { manifests[manifest.applicationIdentifier] == manifest }
 
     /// Returns the path of a manifest's file, in a directory that exists.
     func makePath(of manifest: Manifest) throws -> String {

@@ -201,15 +201,18 @@ final class User {
     }
 
     /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.
-    func register(_ manifest: Manifest, _ bytes: [UInt8]) async throws {
+    ///
+    /// The file has only what counts: all of a user's manifests are read when the user's data is opened, and for calls of
+    /// stores while it isn't.
+    func register(_ manifest: Manifest) async throws {
         try await account.files.inTurn { [self] in
-            if registered.holds(manifest, bytes) { return }
+            if registered.holds(manifest) { return }
             let maximum = daemon.configuration.bounds.registeredManifests
             guard registered.count < maximum || registered.has(manifest.applicationIdentifier) else {
                 throw BusError.limitsExceeded("A user may register \(maximum) manifests.")
             }
             let path = try registered.makePath(of: manifest)
-            try await account.files.waiting { try PrivateFile.replace(path, with: bytes) }
+            try await account.files.waiting { try PrivateFile.replace(path, with: manifest.propertyList) }
             registered.note(manifest)
             daemon.clients.forgetPaths(of: uid)
             renewLocalKeys()
