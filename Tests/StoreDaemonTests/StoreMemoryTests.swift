@@ -96,11 +96,11 @@ struct StoreMemoryTests {
         try other.close()
     }
 
-    @Test func `what many users have stays within the limit, and loading doesn't stop others' writes`() {
+    @Test func `what many users have stays within the limit, and leaves room for those who have little`() {
         let memory = StoreMemory()
-        func count(_ allows: (Int, Int) -> Bool) -> Int {
+        func fill() -> Int {
             var own = 0
-            while allows(100_000, own) {
+            while memory.allows(100_000, besides: own) {
                 own += 100_000
                 memory.count(100_000)
             }

@@ -10,28 +10,24 @@ internal import SDBus
 /// service has one bound for everybody (`MemoryMax=`), so stores beyond a user's share aren't loaded.
 @BusActor
 final class StoreMemory {
-    private let limit: Int
-    private let reserve: Int
+    private let limit: SharedLimit
     private(set) var total = 0
 
     /// Makes a count of nothing.
     /// - Parameters:
-    ///   - limit: the most that loaded stores may take, in bytes. Each user's may take half of what others leave.
-    ///   - reserve: what small stores, and values that are written, may take beyond that.
-    nonisolated init(limit: Int = 64 << 20, reserve: Int = 32 << 20) { (self.limit, self.reserve) = (limit, reserve) }
+    ///   - limit: the most that stores in use may take, in bytes. Each user's may take half of what others leave.
+    ///   - reserve: what the stores of users with at most 1 MiB may take beyond that.
+    nonisolated init(limit: Int = 64 << 20, reserve: Int = 32 << 20) {
+        self.limit = SharedLimit(limit, reserve: reserve)
+    }
 
     /// Counts memory that a user's stores take, or no longer take if negative.
     func count(_ bytes: Int) { total += bytes }
 
-    /// Whether a user may load a store that takes this much.
+    /// Whether a user's stores may take this much more, because they are loaded or written to.
     /// - Parameter own: what the user's stores take already.
-    func allowsLoading(_ bytes: Int, besides own: Int) -> Bool {
-        bytes <= 0 || SharedLimit(limit, reserve: reserve).allows(own + bytes, beside: total - own)
-    }
-
-    /// Whether a user's stores may grow by this much. What others load doesn't change that.
-    func allowsWriting(_ bytes: Int, besides own: Int) -> Bool {
-        bytes <= 0 || own + bytes <= limit / 2 && total + bytes <= limit + reserve
+    func allows(_ bytes: Int, besides own: Int) -> Bool {
+        bytes <= 0 || limit.allows(own + bytes, beside: total - own)
     }
 }
 

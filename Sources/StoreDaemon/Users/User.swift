@@ -77,28 +77,24 @@ final class User {
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
         if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
-        try makeRoom(for: store.memory, daemon.users.memory.allowsLoading)
+        try makeRoom(for: store.memory)
         stores[Text(identifier)] = store
         memory += store.memory
         return store
     }
 
-    /// Makes room in memory for values that are written.
-    /// - Parameter growth: what they take besides what they replace, in bytes.
-    func makeRoom(forGrowth growth: Int) throws {
-        try makeRoom(for: growth, daemon.users.memory.allowsWriting)
-    }
-
     /// Throws if the stores in use would take too much memory. First, those are released that clients have only used
     /// before.
-    private func makeRoom(for bytes: Int, _ allows: (_ bytes: Int, _ own: Int) -> Bool) throws {
-        if allows(bytes, memory) { return }
+    /// - Parameter bytes: what they would take besides, because a store is loaded or values are written.
+    func makeRoom(for bytes: Int) throws {
+        let total = daemon.users.memory
+        if total.allows(bytes, besides: memory) { return }
         // What is counted may have been removed or replaced by now, also with other users.
         for user in daemon.users.all { user.measureStores() }
-        if allows(bytes, memory) { return }
+        if total.allows(bytes, besides: memory) { return }
         daemon.writes.commit()
         daemon.clients.forgetPaths(of: uid)
-        if allows(bytes, memory) { return }
+        if total.allows(bytes, besides: memory) { return }
         throw BusError.limitsExceeded(
             """
             The values in the user's stores and domains in use take \(memory) bytes of memory, and there is no room for \

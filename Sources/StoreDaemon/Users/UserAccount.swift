@@ -185,7 +185,7 @@ final class UserAccount {
         guard let user, let store = user.storeInUse(identifier) else { return }
         let growth = store.growth(by: plan)
         do {
-            try user.makeRoom(forGrowth: growth)
+            try user.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {
             let reason = (error as? BusError)?.message ?? "\(error)"
