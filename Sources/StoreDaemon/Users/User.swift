@@ -255,8 +255,15 @@ final class User {
                 needed.
                 """)
         }
-        allowance.bytes = (maximum - used) / 2
+        // What is left of a full disk is for users who have little.
+        let left = directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve } ?? .max
+        let growth = min(maximum - used, max(left, Self.smallDatabase - used))
+        guard bytes <= growth else { throw EngineError.diskFull }
+        allowance.bytes = growth / 2
     }
+
+    /// The size of a database, in bytes, up to which a user may also write to a disk on which little is left.
+    private static let smallDatabase = 1 << 20
 
     /// Removes history to make room for a write, and an eighth more, so that not every write has to.
     /// - Returns: the size of the database afterwards, in bytes.

@@ -14,6 +14,8 @@ final class Users {
     private var open: [UInt32: User] = [:]
     /// The memory of all stores in use.
     var memory = StoreMemory()
+    /// How many bytes of the disk are left to users whose databases are small.
+    var diskReserve = 32 << 20
     private var accountsFile = FileStamp("/etc/passwd")
     /// Open users for whom it isn't known yet whether their user id was given to another user.
     private var unchecked: Set<UInt32> = []
