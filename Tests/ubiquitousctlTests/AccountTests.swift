@@ -107,6 +107,37 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `values of a store that is excluded from sync are not removed unasked`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            let signOut = ["account", "sign-out", "--clear-values"]
+            for line in [signOut, signOut + ["--check"], ["stores", "remove", notes]] {
+                let result = try await terminal.ctl2(line)
+                #expect(
+                    result.code == 3 && result.error.contains("excluded from sync"), "\(line) \(result)")
+            }
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            expect(try await terminal.ctl2(signOut + ["--discard-changes"]), 0)
+            #expect(try await terminal.ctl("list").output == "")
+        }
+    }
+
+    @Test func `a check of signing in ends as signing in does, whatever a server answers`() async throws {
+        try await Terminal.with { terminal in
+            for (status, code) in [(200, 4), (404, 4), (401, 3), (403, 3), (405, 3), (500, 4)] {
+                let server = try ScriptedServer { _ in ServerAnswer(status, [:], "<html>Sorry</html>") }
+                for more in [["--check"], []] {
+                    let line = ["account", "sign-in", "webdav://127.0.0.1:\(server.port)/a/b"] + more
+                    let result = try await terminal.ctl2(line)
+                    #expect(result.code == code, "\(status) \(more) \(result)")
+                }
+            }
+        }
+    }
+
     @Test func `changes that only this device has are not removed unasked`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url), 0)

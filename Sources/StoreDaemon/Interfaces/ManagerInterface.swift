@@ -154,7 +154,7 @@ extension Daemon {
         if !isEverywhere { try user.account.move.checkIsOver() }
         let keys = try user.recovering {
             if isEverywhere { return try user.removeEverywhere(identifier) }
-            if !discardsChanges { try user.checkOtherAccountsHaveChanges(of: identifier) }
+            if !discardsChanges { try user.checkAccountsHaveChanges(of: identifier) }
             return try user.forget(identifier)
         }
         guard let keys else {

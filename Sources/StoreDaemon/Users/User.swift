@@ -151,8 +151,19 @@ final class User {
         return keys
     }
 
-    /// Refuses to forget changes that only this device has, and would upload when it returns to another account.
-    func checkOtherAccountsHaveChanges(of identifier: String) throws {
+    /// Refuses to forget changes that only this device has: those that it would upload when it returns to another account,
+    /// and those of a store that is excluded from sync.
+    func checkAccountsHaveChanges(of identifier: String) throws {
+        let excluded = try database.excludedChanges(in: identifier)
+        guard excluded == 0 else {
+            throw BusError.store(
+                .conflict,
+                """
+                The account does not have \(excluded) of the store's changes, because the store is excluded from sync; \
+                removing the store loses them. "ubiquitousctl stores sync \(identifier) on" uploads them; "ubiquitousctl \
+                stores remove --discard-changes \(identifier)" removes them anyway.
+                """)
+        }
         let count = try database.changesOfOtherAccounts(in: identifier)
         if count == 0 { return }
         throw BusError.store(

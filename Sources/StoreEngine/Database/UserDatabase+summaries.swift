@@ -66,6 +66,12 @@ extension UserDatabase {
         return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
     }
 
+    /// Returns the number of keys of a store that is excluded from sync with a change that the present account lacks.
+    package func excludedChanges(in store: String) throws(EngineError) -> Int {
+        let condition = "account > 0 AND account = \(account.id) AND NOT synchronized AND identifier = ?"
+        return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
+    }
+
     /// Returns whether changes are pending that may be uploaded.
     package func hasUploads() throws(EngineError) -> Bool {
         try pendingChanges("downloaded") > 0

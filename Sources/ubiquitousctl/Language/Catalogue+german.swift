@@ -34,6 +34,8 @@ extension Catalogue {
             "\"ubiquitousctl remove\" entfernt einen Schlüssel; ist Text gemeint, gehört -string vor null.",
         "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
             "„ubiquitousctl stores remove KENNUNG“ entfernt die Werte eines Speichers.",
+        "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.":
+            "„ubiquitousctl stores sync KENNUNG on“ lädt sie hoch; --discard-changes entfernt sie.",
         "\"ubiquitousctl usage\" shows what takes up the space.": "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
         "\"ubiquitousctl{1} --help\" lists the subcommands.":
             "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
@@ -249,6 +251,8 @@ extension Catalogue {
         "Only root may administer the data of all users.": "Nur root darf die Daten aller Benutzer verwalten.",
         "Only root may list the stores of every user.": "Nur root darf die Speicher aller Benutzer auflisten.",
         "Only root may list the users.": "Nur root darf die Benutzer auflisten.",
+        "Only this device has the values of {1}, excluded from sync.":
+            "Nur dieses Gerät hat die Werte von {1}, ausgenommen vom Abgleich.",
         """
         Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
         is exact for all.

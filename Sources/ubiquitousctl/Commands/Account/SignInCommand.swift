@@ -131,12 +131,19 @@ struct SignOutCommand: ServiceCommand {
     private func saveChanges() async throws {
         let (object, _) = try await options.present()
         let count = try await Progress.showing("Syncing") { try await object.unsavedChanges(check: false) }
-        if count == 0 { return }
-        let failure = Failure.unsaved(count)
+        guard let failure = count > 0 ? .unsaved(count) : try await excluded() else { return }
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
         Output.remark(Sentence(verbatim: failure.message))
         let question = Question("Remove them anyway? [y/N]", default: false, advice: "Use --discard-changes.")
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+    }
+
+    /// Returns the error if stores are excluded from sync, whose values would be lost.
+    @BusActor
+    private func excluded() async throws -> Failure? {
+        let uid = try options.service.uid()
+        let stores = try await options.service.connectAsUser().excludedStores(ofUser: uid)
+        return stores.isEmpty ? nil : .excluded(stores)
     }
 
     @BusActor
@@ -161,6 +168,7 @@ struct SignOutCommand: ServiceCommand {
         if clearValues, !discardChanges {
             let count = try await object.unsavedChanges(check: true)
             if count > 0 { throw Failure.unsaved(count) }
+            if let failure = try await excluded() { throw failure }
         }
         if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
             throw Failure(
@@ -174,6 +182,14 @@ struct SignOutCommand: ServiceCommand {
 }
 
 extension Failure {
+    /// The error if removing values would lose those of stores that are excluded from sync.
+    static func excluded(_ stores: [String]) -> Failure {
+        Failure(
+            .refused,
+            "Only this device has the values of \(Output.printable(stores.joined(separator: ", "))), excluded from sync.",
+            advice: "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.")
+    }
+
     /// The error if removing values would lose changes.
     static func unsaved(_ count: Int) -> Failure {
         Failure(
