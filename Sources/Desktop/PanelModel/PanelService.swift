@@ -166,6 +166,7 @@ package final class PanelService {
         {
             // During a move to a new key, this throws an error that says so.
             _ = try await account.recoveryPhrase(marksShown: false)
+            guard try await account.properties().isPhraseUnconfirmed else { throw error }
             return false
         }
         return true

@@ -27,7 +27,7 @@ extension UserAccount {
             let isRenewal = options.boolean("renew", default: false)
             let encryption = try Self.encryption(options)
             await self.attempts.stepEnd()
-            if options.boolean("keep-last-key", default: false) { try self.keys.checkPhraseIsKnown(leavingFor: url) }
+            if options.boolean("keep-last-key", default: false) { try self.keys.checkMayLeave(for: url) }
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),
@@ -62,7 +62,7 @@ extension UserAccount {
             if options.boolean("keep-last-key", default: false) {
                 // Nobody is told the phrase while the account moves.
                 try self.move.checkIsOver()
-                try self.keys.checkPhraseIsKnown()
+                try self.keys.checkMayLeave()
             }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {

@@ -141,8 +141,7 @@ struct AccountKeys {
         AccountKeyFile.Slot.allCases.compactMap { try? AccountKeyFile.read($0, in: directory) }
     }
 
-    /// Refuses to leave an account that possibly nobody could open afterwards.
-    func checkPhraseIsKnown() throws {
+    private func checkPhraseIsKnown() throws {
         guard isPhraseUnconfirmed else { return }
         throw BusError.store(
             .conflict,
@@ -151,9 +150,26 @@ struct AccountKeys {
                 + "phrase\").")
     }
 
+    /// Refuses to leave an account in whose remote its former forms may still be. This device removes them, and others
+    /// only if they had the account in that form.
+    private func checkFormerFormsAreRemoved() throws {
+        guard let key = try AccountFile.read(in: directory).flatMap(current), !key.former.isEmpty, key.tidied == nil
+        else { return }
+        throw BusError.store(
+            .conflict,
+            "The remote still has the account's files from before it had this key. This device removes them ten minutes "
+                + "after the move, once its recovery phrase was shown; sign out after that.")
+    }
+
+    /// Refuses to leave an account that possibly nobody could open afterwards, or that is not moved to its key yet.
+    func checkMayLeave() throws {
+        try checkPhraseIsKnown()
+        try checkFormerFormsAreRemoved()
+    }
+
     /// Does the same before this device signs in to an account at another place.
-    func checkPhraseIsKnown(leavingFor url: String) throws {
-        if let file = try AccountFile.read(in: directory), !file.isPlace(url) { try checkPhraseIsKnown() }
+    func checkMayLeave(for url: String) throws {
+        if let file = try AccountFile.read(in: directory), !file.isPlace(url) { try checkMayLeave() }
     }
 
     /// Returns the recovery phrase, which lets other devices in.

@@ -77,8 +77,12 @@ private enum LastKey {
         "ubiquitousctl account phrase" shows the words, and --forget-key leaves the account without them.
         """
 
+    static let anyway: Sentence = "Use --forget-key to sign out anyway."
+
     /// Asks at a terminal; elsewhere, and where nothing is to be changed, it is refused.
-    static func ask(_ question: Question, reason: Sentence, _ change: ChangeOptions) throws {
+    static func ask(
+        _ question: Question, reason: Sentence, advice: Sentence = advice, _ change: ChangeOptions
+    ) throws {
         guard isatty(STDIN_FILENO) == 1, !change.json, !change.check else {
             throw Failure(.refused, reason, advice: advice)
         }
@@ -121,7 +125,7 @@ struct SignOutCommand: ServiceCommand {
         {
             try LastKey.ask(
                 Question("Sign out anyway? [y/N]", default: false, advice: "Use --forget-key."),
-                reason: Sentence(verbatim: error.message), options.change)
+                reason: Sentence(verbatim: error.message), advice: LastKey.anyway, options.change)
             try await signOut(keepingLastKey: false)
         }
     }
