@@ -300,6 +300,20 @@ import Testing
         #expect(place.names("share/u1234/h") == ["x"])
     }
 
+    @Test func `a user's folder that is gone from a root is missing, and created again for an account`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let storage = try makeStorage(root, .roots([root], uid: 1234))
+        do throws(RemoteError) {
+            _ = try await storage.check(creatingFolder: false)
+            Issue.record("it is there")
+        } catch {
+            #expect(error.code == .noAccount && error.isFolderMissing, "\(error)")
+        }
+        _ = try await storage.check(creatingFolder: true)
+        #expect(place.names("") == ["u1234"])
+    }
+
     @Test func `a path leaves no root, whatever character follows a slash`() async throws {
         let place = try Place()
         let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
@@ -333,7 +347,7 @@ import Testing
             await #expect { _ = try await makeStorage(root + path, access).check(creatingFolder: true) } throws: {
                 error in
                 guard let error = error as? RemoteError, error.code == .denied else { return false }
-                return error.message.contains("has allowed \(root)/share, \(root)/more,")
+                return error.message.contains("may be in \(root)/share, \(root)/more,")
             }
         }
         if geteuid() == 0 {

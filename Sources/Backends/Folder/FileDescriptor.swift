@@ -44,6 +44,12 @@ struct FileDescriptor: ~Copyable {
         _ = try Files.check { mkdirat(number, name, mode) }
     }
 
+    /// Throws if this process can't make files in this directory.
+    borrowing func checkWriting() throws(SystemError) {
+        let number = number
+        _ = try Files.check { faccessat(number, ".", W_OK | X_OK, AT_EACCESS) }
+    }
+
     /// The file's status.
     borrowing func status() throws(SystemError) -> stat {
         var status = stat()

@@ -76,7 +76,7 @@ extension FolderAccess {
         if createsFolder {
             try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
         }
-        let directory = try openPlace(name, in: root, place)
+        let directory = try openPlace(name, in: root, path, place)
         let status = try naming(place) { () throws(SystemError) in try directory.status() }
         guard status.st_uid == geteuid() else {
             throw RemoteError(.denied, "\(place) was not created by this service.")
@@ -91,11 +91,15 @@ extension FolderAccess {
     private static func openPlace(
         _ name: String,
         in root: borrowing FileDescriptor,
+        _ path: String,
         _ place: String
     ) throws(RemoteError) -> FileDescriptor {
         do { return try root.openDirectory(name) } catch {
             if error.number != ENOENT { throw RemoteError(error, at: place) }
-            throw RemoteError(.noAccount, "\(place) doesn't exist yet; it is created with the first account.")
+            // Whether one can be created is known now.
+            try naming(path) { () throws(SystemError) in try root.checkWriting() }
+            throw RemoteError(
+                .noAccount, "\(place) doesn't exist yet; it is created with the first account.", isFolderMissing: true)
         }
     }
 
