@@ -10,6 +10,8 @@ public struct BackendCheck: Equatable, Sendable {
     public let isDoubtful: Bool
     /// What was found, or the reason of the failure, as a sentence for users; may be empty.
     public let detail: String
+    /// The kind of failure; `nil` if the step succeeded, or failed for a reason of its own.
+    public private(set) var code: RemoteError.Code?
 
     /// Makes a step from its parts.
     public init(step: String, isPassed: Bool, isDoubtful: Bool = false, detail: String = "") {
@@ -17,5 +19,11 @@ public struct BackendCheck: Equatable, Sendable {
         self.isPassed = isPassed
         self.isDoubtful = isDoubtful
         self.detail = detail
+    }
+
+    /// Makes a step that failed.
+    public init(step: String, failed error: RemoteError) {
+        self.init(step: step, isPassed: false, detail: error.message)
+        code = error.code
     }
 }

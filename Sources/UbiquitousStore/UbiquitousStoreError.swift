@@ -126,6 +126,9 @@ extension UbiquitousStoreError {
         return UbiquitousStoreError(code, error.message, cause: error)
     }
 
+    /// Returns the code of an error's name on the bus; `nil` for "".
+    static func code(named name: String) -> Code? { name.isEmpty ? nil : code(of: name) }
+
     private static func code(of name: String) -> Code {
         let word = String(name.split(separator: ".").last ?? "")
         guard let own = StoreErrorCode(rawValue: word), own.name == name else { return standardCodes[word] ?? .other }

@@ -61,7 +61,7 @@ extension Failure {
         adviceByBeginning.first { message.hasPrefix($0.key) }?.value
     }
 
-    private static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
+    static let outcomes: [UbiquitousStoreError.Code: Outcome] = [
         .noSuchKey: .absent, .serviceUnavailable: .unreachable, .timedOut: .unreachable,
         .backendUnavailable: .unreachable,
     ]

@@ -380,7 +380,7 @@ extension BlobBackend: KeyHolding {
             let others = markers.seen.sealed.filter { $0.identifier != held.key.identifier }
             return [uploads.check] + uploads.leftovers(others, held)
         } catch {
-            return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
+            return [BackendCheck(step: "key", failed: error)]
         }
     }
 

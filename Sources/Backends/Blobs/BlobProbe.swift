@@ -54,7 +54,11 @@ package struct BlobProbe<Storage: BlobStorage> {
         do {
             checks.append(BackendCheck(step: step, isPassed: true, detail: try await body()))
         } catch {
-            checks.append(BackendCheck(step: step, isPassed: error.code == .noAccount, detail: error.message))
+            let isNoFailure = error.code == .noAccount
+            checks.append(
+                isNoFailure
+                    ? BackendCheck(step: step, isPassed: true, detail: error.message)
+                    : BackendCheck(step: step, failed: error))
             throw error
         }
     }

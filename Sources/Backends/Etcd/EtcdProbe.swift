@@ -49,7 +49,7 @@ struct EtcdProbe {
     }
 
     private mutating func fail(_ step: String, _ error: RemoteError) -> RemoteError {
-        checks.append(BackendCheck(step: step, isPassed: false, detail: error.message))
+        checks.append(BackendCheck(step: step, failed: error))
         return error
     }
 

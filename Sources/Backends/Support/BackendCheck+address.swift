@@ -30,7 +30,7 @@ private actor Checker {
     ) async -> [BackendCheck] {
         let place: Place
         do throws(RemoteError) { place = try open() } catch {
-            return [BackendCheck(step: "address", isPassed: false, detail: error.message)]
+            return [BackendCheck(step: "address", failed: error)]
         }
         return [BackendCheck(step: "address", isPassed: true, detail: warning(place) ?? "")] + (await probe(place))
     }

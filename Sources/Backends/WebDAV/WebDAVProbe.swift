@@ -20,7 +20,7 @@ struct WebDAVProbe {
         do throws(RemoteError) {
             response = try await firstLook()
         } catch {
-            return [BackendCheck(step: "connect", isPassed: false, detail: error.message)]
+            return [BackendCheck(step: "connect", failed: error)]
         }
         let checks = [
             BackendCheck(step: "connect", isPassed: true), .clock(response.date, environment), signIn(response),
@@ -43,8 +43,9 @@ struct WebDAVProbe {
 
     private func signIn(_ response: HTTPResponse) -> BackendCheck {
         let isRefused = response.status == 401 || response.status == 403
-        return BackendCheck(
-            step: "sign in", isPassed: !isRefused, detail: isRefused ? storage.failure(response).message : "")
+        return isRefused
+            ? BackendCheck(step: "sign in", failed: storage.failure(response))
+            : BackendCheck(step: "sign in", isPassed: true)
     }
 
     private func checkFolder(_ response: HTTPResponse) async -> [BackendCheck] {
@@ -54,10 +55,10 @@ struct WebDAVProbe {
         case 405, 501:
             do throws(RemoteError) { _ = try await storage.list("") } catch {
                 if error.isFolderMissing { return [await checkAbove()] }
-                return [BackendCheck(step: "folder", isPassed: false, detail: error.message)]
+                return [BackendCheck(step: "folder", failed: error)]
             }
         default:
-            return [BackendCheck(step: "folder", isPassed: false, detail: storage.failure(response).message)]
+            return [BackendCheck(step: "folder", failed: storage.failure(response))]
         }
         let words =
             storage.state.withLock(\.keepsNames)
@@ -73,7 +74,7 @@ struct WebDAVProbe {
     private func checkAbove() async -> BackendCheck {
         let isThere: Bool
         do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
-            return BackendCheck(step: "folder", isPassed: false, detail: error.message)
+            return BackendCheck(step: "folder", failed: error)
         }
         let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it exists")
         return BackendCheck(
@@ -92,7 +93,7 @@ struct WebDAVProbe {
             try await storage.delete(name)
         } catch {
             do { try await storage.delete(name) } catch {}
-            return BackendCheck(step: "conditions", isPassed: false, detail: error.message)
+            return BackendCheck(step: "conditions", failed: error)
         }
         let words = ignored.joined(separator: " and ")
         return BackendCheck(

@@ -103,6 +103,10 @@ extension UserAccount {
                         try reply.append(entry: "ok", .boolean(check.isPassed))
                         if check.isDoubtful { try reply.append(entry: "doubtful", .boolean(true)) }
                         try reply.append(entry: "detail", text: check.detail)
+                        if let code = check.code {
+                            let error = BusError(remote: RemoteError(code, check.detail))
+                            try reply.append(entry: "error", text: error.name)
+                        }
                     }
                 }
             }

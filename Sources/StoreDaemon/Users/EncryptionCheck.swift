@@ -19,7 +19,7 @@ struct EncryptionCheck {
     /// Runs the steps and returns their results. Cancelling closes the backend.
     func steps() async -> [BackendCheck] {
         switch backend {
-        case .failure(let error): return [BackendCheck(step: "key", isPassed: false, detail: error.message)]
+        case .failure(let error): return [BackendCheck(step: "key", failed: error)]
         case .success(let backend):
             let steps = await backend.untilCancelled {
                 if let key = backend.keyHolding { await key.checkKey() } else { await requirement(backend) }
@@ -33,7 +33,7 @@ struct EncryptionCheck {
     private func requirement(_ backend: LoggingBackend) async -> [BackendCheck] {
         do throws(RemoteError) { _ = try await backend.open(creatingAccount: createsUnencrypted) } catch {
             if error.code == .denied {
-                return [BackendCheck(step: "encryption", isPassed: false, detail: error.message)]
+                return [BackendCheck(step: "encryption", failed: error)]
             }
         }
         return []

@@ -24,18 +24,16 @@ struct SignInTrial {
                 guard let key = account.keys.present(elsewhereThan: url) else { throw error }
                 remote = try await open(url, credentials, .key(key), for: account)
             }
-            guard remote.isNew || !bringsValues else { return refused(UserAccount.inUse) }
+            guard remote.isNew || !bringsValues else { return refused(RemoteError(.inPlain, UserAccount.inUse)) }
         } catch let error as RemoteError {
             let isNoObstacle =
                 error.code == .noAccount && createsAccount || error.code == .otherKeys && encryption.rejectsOthers
-            if !isNoObstacle { return refused(error.message) }
+            if !isNoObstacle { return refused(error) }
         }
         return BackendCheck(step: "sign-in", isPassed: true)
     }
 
-    private func refused(_ sentence: String) -> BackendCheck {
-        BackendCheck(step: "sign-in", isPassed: false, detail: sentence)
-    }
+    private func refused(_ error: RemoteError) -> BackendCheck { BackendCheck(step: "sign-in", failed: error) }
 
     @BusActor
     private func open(

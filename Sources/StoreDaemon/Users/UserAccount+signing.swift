@@ -291,7 +291,7 @@ extension UserAccount {
         do { steps = try await attempts.make { try await check() } } catch let error as RemoteError
             where error.code == .unavailable
         {
-            steps = [BackendCheck(step: "time", isPassed: false, detail: error.message)]
+            steps = [BackendCheck(step: "time", failed: error)]
         }
         if let trial, steps.allSatisfy(\.isPassed) { steps.append(try await trial.step(url, tried, for: self)) }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {

@@ -70,6 +70,8 @@ package struct BackendStep: Sendable, Equatable {
     package var isRight: Bool { isPassed && !isDoubtful }
     /// What was found, as a sentence for users.
     package let detail: String
+    /// The error that signing in would have; `nil` if the step passed, or the service doesn't say.
+    package var code: UbiquitousStoreError.Code?
 }
 
 /// The size of a user's database, in bytes.

@@ -55,7 +55,7 @@ package struct AccountObject: ServiceObject {
             try $0.readDictionaries().map {
                 BackendStep(
                     step: $0.string("step"), isPassed: $0.boolean("ok"), isDoubtful: $0.boolean("doubtful"),
-                    detail: $0.string("detail"))
+                    detail: $0.string("detail"), code: UbiquitousStoreError.code(named: $0.string("error")))
             }
         }
     }

@@ -110,9 +110,14 @@ extension AccountOptions {
     }
 
     private static func failure(_ wrong: BackendStep) -> Failure {
-        let outcomes: [String: Outcome] = ["address": .usage, "connect": .unreachable, "time": .unreachable]
+        let outcome: Outcome =
+            switch wrong.step {
+            case "address": .usage
+            case "connect", "time": .unreachable
+            default: wrong.code.flatMap { Failure.outcomes[$0] } ?? .refused
+            }
         return Failure(
-            outcomes[wrong.step] ?? .refused, Sentence(verbatim: wrong.detail),
+            outcome, Sentence(verbatim: wrong.detail),
             advice: Failure.advice(on: wrong.detail) ?? "Nothing was changed.")
     }
 }
