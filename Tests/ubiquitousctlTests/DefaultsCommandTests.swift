@@ -284,6 +284,21 @@ struct DefaultsCommandTests {
         }
     }
 
+    @Test func `a locked key is explained, with the value that the lock hides`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            expect(try await terminal.ctl("defaults", "write", editor, "update.url", "x"), 0)
+            try locked("update.*").write(
+                toFile: terminal.device.managedDirectory + "/50.plist", atomically: true, encoding: .utf8)
+            try await eventually("the file counts") {
+                try await terminal.ctl("defaults", "explain", editor, "update.url").error.contains("is locked")
+            }
+            let explained = try await terminal.ctl("defaults", "explain", editor, "update.url")
+            #expect(explained.code == 0 && explained.output == "\(editor): x (hidden by the lock)", "\(explained)")
+            let json = try await terminal.ctl("defaults", "--json", "explain", editor, "update.url").output
+            #expect(json == #"[{"hidden":true,"layer":"\#(editor)","value":"x"}]"#, "\(json)")
+        }
+    }
+
     @Test func `a key that roams because an administrator says so is said to`() async throws {
         try await Terminal.with { (terminal: Terminal) async throws in
             try FileManager.default.createDirectory(

@@ -126,6 +126,13 @@ package struct SearchList: Sendable {
         }
     }
 
+    /// Returns the values of a key that a lock hides, in the order of the search.
+    package func hidden(_ key: Text) -> [Found] {
+        layers.compactMap { layer in
+            isHidden(key, in: layer) ? contents[layer]?[key].map { Found(value: $0, layer: layer) } : nil
+        }
+    }
+
     /// Returns the values of a layer.
     package func contents(of layer: Layer) -> [Text: Value] { contents[layer] ?? [:] }
 

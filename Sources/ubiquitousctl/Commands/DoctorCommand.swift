@@ -80,8 +80,14 @@ struct DoctorCommand: ServiceCommand {
             found(Finding("files", warning + advice, isPassed: false), &findings)
         }
         found(Finding("identity", try await identity(connection)), &findings)
-        let account = connection.account(ofUser: try service.uid())
-        guard let state = try await state(of: account) else {
+        var account = connection.account(ofUser: try service.uid())
+        var known = try await state(of: account)
+        if known == nil, url != nil {
+            // Trying an address needs the user's own connection, for which the service makes a place for data.
+            account = try await service.connectAsUser().account(ofUser: try service.uid())
+            known = try await account.properties()
+        }
+        guard let state = known else {
             return found(Finding("account", "none; the user has no data on this device"), &findings)
         }
         found(

@@ -189,23 +189,26 @@ struct DefaultsCall {
     private func explain() async throws {
         let (domain, key) = (try domain, try key())
         let (list, managed) = try await search()
-        let lines = list.all(key).map { found in
+        let shown = list.all(key)
+        let lines = (shown + list.hidden(key)).enumerated().map { index, found in
             let file = found.layer.source(of: key) { managed[$0] }
-            return (layer: found.layer.words, value: found.value, file: file)
+            return (layer: found.layer.words, value: found.value, file: file, isHidden: index >= shown.count)
         }
         if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
         if let managed = managed[domain] { remarkOnRoaming([key], managed) }
         if lines.isEmpty { throw absent(domain, key) }
         if form == .json {
-            let layers = lines.map { layer, value, file in
-                var entry: [Text: Value] = ["layer": .string(Text(layer)), "value": value]
-                entry["file"] = file.map { .string(Text($0)) }
+            let layers = lines.map { line in
+                var entry: [Text: Value] = ["layer": .string(Text(line.layer)), "value": line.value]
+                entry["file"] = line.file.map { .string(Text($0)) }
+                if line.isHidden { entry["hidden"] = .boolean(true) }
                 return Value.dictionary(entry)
             }
             return Output.print(json: .array(layers))
         }
-        for (layer, value, file) in lines {
-            Output.print("\(layer): \(ValueText.word(value))" + (file.map { " (\($0))" } ?? ""))
+        for line in lines {
+            let remark = line.isHidden ? "hidden by the lock" : line.file
+            Output.print("\(line.layer): \(ValueText.word(line.value))" + (remark.map { " (\($0))" } ?? ""))
         }
     }
 

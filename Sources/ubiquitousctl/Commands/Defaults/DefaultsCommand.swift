@@ -70,7 +70,7 @@ struct DefaultsCommand: ServiceCommand {
         let uid = try service.uid()
         let form = json ? DefaultsCall.Form.json : .word
         func run() async throws {
-            let connection = try await service.connect()
+            let connection = try await service.connectAsUser()
             try await DefaultsCall(
                 connection: connection, uid: uid, words: call, form: form, isCheck: check, isEffective: effective,
                 isProgramsBus: service.bus.isProgramsBus
