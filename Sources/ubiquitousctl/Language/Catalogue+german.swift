@@ -202,6 +202,8 @@ extension Catalogue {
         "Name another file: a backup never overwrites one.":
             "Nennen Sie eine andere Datei: Eine Sicherung überschreibt keine.",
         "Name one by its identifier: {1}.": "Geben Sie eine der Kennungen an: {1}.",
+        "Name one of them with --only, or give the other to somebody else with --as.":
+            "Nennen Sie eines davon mit --only, oder geben Sie das andere mit --as jemand anderem.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
         something.
@@ -560,6 +562,7 @@ extension Catalogue {
             """
         {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
         """,
+        "{1} would get the data of both {2} and {3}.": "{1} bekäme die Daten von {2} und die von {3}.",
         "{1}, which the archive's name asks for, is not installed.":
             "{1}, das der Name des Archivs verlangt, ist nicht installiert.",
     ])

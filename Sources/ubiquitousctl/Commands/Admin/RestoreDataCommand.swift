@@ -206,6 +206,20 @@ struct RestoreDataCommand: ServiceCommand {
         return line.isEmpty ? "" : ": " + Output.printable(String(decoding: line, as: UTF8.self))
     }
 
+    /// Refuses to give one user the data of several.
+    private func checkHeirs(_ wanted: [ArrivedData], _ names: [String: String]) throws {
+        var heirs: [String: String] = [:]
+        for data in wanted where !data.wasSetAside {
+            let heir = names[data.user] ?? data.user
+            if let other = heirs.updateValue(data.user, forKey: heir) {
+                throw Failure(
+                    .usage,
+                    "\(Output.quoted(heir)) would get the data of both \(Output.quoted(other)) and \(Output.quoted(data.user)).",
+                    advice: "Name one of them with --only, or give the other to somebody else with --as.")
+            }
+        }
+    }
+
     private func putInPlace(
         from place: String, _ stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
@@ -218,6 +232,7 @@ struct RestoreDataCommand: ServiceCommand {
         }
         let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
         if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
+        if !renamed.isEmpty { try checkHeirs(wanted, try newNames()) }
         // Skip data that was set aside in the archive and is also set aside here.
         let new = wanted.filter { !present.contains($0.name) }
         if check { return new }
