@@ -62,7 +62,7 @@ struct AccountPageTests {
         ]
         let page = page("offline", error: "BackendUnavailable", message)
         #expect(page.title == "The Folder Is Missing" && page.tone == .waiting && page.step == .tryNow)
-        #expect(page.explanation.hasPrefix("cloud.example.org answers"))
+        #expect(page.explanation.hasPrefix("cloud.example.org responds"))
     }
 
     @Test func `words that nobody has confirmed are asked for where the encryption is shown`() {
