@@ -161,6 +161,20 @@ import Testing
         #expect(try !device.store().knowsChanges(since: meanwhile))
     }
 
+    @Test func `writes to keys that stay on the device count when the account changes`() throws {
+        try enter("A")
+        try device.write([("shared", .integer(1))])
+        try arrive()
+        let store = try device.store(local: ["here"])
+        for number in 0..<9 { try device.write([("here", .integer(Int64(number)))]) }
+        let generation = store.generation
+        try enter("B")
+        try database.completeDownload(cursor: [1])
+        #expect(store.generation > generation && !store.knowsChanges(since: generation))
+        _ = try database.clearAccount()
+        #expect(!store.knowsChanges(since: generation))
+    }
+
     @Test func `a store that is open when the download ends without a word of it has arrived`() throws {
         try enter("A")
         try device.write([("k", .integer(1))])

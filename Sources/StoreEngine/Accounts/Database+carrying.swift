@@ -57,7 +57,8 @@ extension Database {
     /// - Parameter accounts: those whose values are shown now. What was not shown has no greater generation that anybody
     ///   knows.
     func raiseGenerations(of accounts: [Int64]) throws {
-        let shown = ([Account.none] + accounts).map(String.init).joined(separator: ", ")
+        // Keys that never leave the device are shown with every account.
+        let shown = ([Account.none, Account.device] + accounts).map(String.init).joined(separator: ", ")
         try execute(
             sql: """
                 UPDATE store SET generation = 1 + max(generation, coalesce(
