@@ -73,7 +73,7 @@ extension UserDatabase {
             return (entered, previous: keepsFormer ? former : nil)
         }
         origins.adopt(origin)
-        try trimAccounts()
+        trimAccounts()
         return changes
     }
 

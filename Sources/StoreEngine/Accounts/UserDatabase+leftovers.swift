@@ -13,12 +13,19 @@ extension UserDatabase {
         if hasLeftovers { onLeftovers?() }
     }
 
-    /// Removes some of the changes of replicas that are gone, or then of the history of accounts that are not in use:
-    /// about a millisecond's work.
+    /// Removes some of the changes of replicas that are gone, or then of the history of a replica of an account that is
+    /// not in use.
     /// - Returns: whether there may be more.
     @discardableResult
     package func removeLeftovers() throws(EngineError) -> Bool {
-        guard hasLeftovers else { return try trimNextReplica() }
+        let isMore = try hasLeftovers ? removeSomeLeftovers() : trimNextReplica()
+        return isMore || !accountTrimming.isDone
+    }
+
+    /// Removes some of the changes of replicas that are gone: about a millisecond's work.
+    /// - Returns: whether there may be more.
+    private func removeSomeLeftovers() throws(EngineError) -> Bool {
+        guard hasLeftovers else { return false }
         hasLeftovers = try write { db in
             guard let replica = try Int64.fetchOne(db.cachedStatement(sql: "SELECT min(replica) FROM leftover")) else {
                 return false
@@ -32,7 +39,7 @@ extension UserDatabase {
             }
             return true
         }
-        return hasLeftovers || !accountTrimming.isDone
+        return hasLeftovers
     }
 
     /// Removes changes of replicas that are gone until the database has at most a size, in bytes.
@@ -40,7 +47,7 @@ extension UserDatabase {
     /// - Returns: the size afterwards, which is larger if there are too few.
     package func shrinkLeftovers(toSize target: Int, atMost steps: Int = .max) throws(EngineError) -> Int {
         var (size, left) = (try space.size(), steps)
-        while size > target, left > 0, try removeLeftovers() {
+        while size > target, left > 0, try removeSomeLeftovers() {
             size = try space.size()
             left -= 1
         }

@@ -45,7 +45,7 @@ extension UserDatabase {
         if hadPreviousValues {
             for store in loadedStores { try reload(store) }
             // The account from before is no longer shown.
-            try trimAccounts()
+            trimAccounts()
         }
         return late.map { store, before in
             if !waiting.contains(store.identifier) { store.shared.isDownloaded = true }

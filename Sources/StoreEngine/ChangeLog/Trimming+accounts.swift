@@ -26,10 +26,11 @@ extension UserDatabase {
     /// together as in one: first that of the account in use, then that of the accounts left last.
     ///
     /// It doesn't grow in the other accounts, so this runs when another account is entered, and never for a write. It
-    /// goes on in ``removeLeftovers()``, since the accounts may have all that a user may store.
-    func trimAccounts() throws(EngineError) {
+    /// goes on in ``removeLeftovers()``, since the accounts may have all that a user may store. What is not done when the
+    /// database is closed is done the next time; a full database gives up history anyway.
+    func trimAccounts() {
         let current = account.id
-        accountTrimming = try read { db in
+        let found = try? read { db in
             AccountTrimming(
                 try Int64.fetchAll(
                     db,
@@ -40,6 +41,7 @@ extension UserDatabase {
                         """,
                     arguments: ["current": current]))
         }
+        accountTrimming = found ?? AccountTrimming()
         if !accountTrimming.isDone { onLeftovers?() }
     }
 
