@@ -63,7 +63,11 @@ final class StoreSubscription {
 
     /// Reports a change, now or merged with later ones.
     func add(_ change: StoreChange) {
-        if isHeldUp || isDue { return waiting.merge(change) }
+        if isHeldUp || isDue {
+            waiting.merge(change)
+            if isHeldUp { keep() }
+            return
+        }
         if let last = waiting.last, last.reason == change.reason {
             waiting[waiting.count - 1].merge(change)
         } else {
@@ -125,10 +129,16 @@ final class StoreSubscription {
         waiting = []
         for change in changes { waiting.merge(change) }
         isHeldUp = true
+        keep()
         client.delivery.wait(toTell: size, isNext: isNext) { [weak self] in
             self?.isHeldUp = false
             self?.send(isNext: true)
         }
+    }
+
+    /// Keeps of the waiting changes what there is room for. Of others, the signal tells only that there were some.
+    private func keep() {
+        for index in waiting.indices { waiting[index].keys = waiting[index].keys.kept(for: client.share) }
     }
 
     private func send(_ change: StoreChange) {

@@ -19,7 +19,7 @@ struct StoreChangeTests {
         _ reason: StoreNotice.Reason, _ generation: UInt64, _ keys: String..., info: [String: Value] = [:]
     ) -> StoreChange {
         StoreChange(
-            reason: reason, keys: ChangedKeys(Set(keys.map { Key(unchecked: $0) }), for: share),
+            reason: reason, keys: ChangedKeys(Set(keys.map { Key(unchecked: $0) })),
             generation: generation, info: info)
     }
 
@@ -60,9 +60,12 @@ struct StoreChangeTests {
     @Test func `a thousand subscribers that don't read share what they are to be told`() {
         var waiting = Array(repeating: [StoreChange](), count: 1000)
         for number in 0..<10 as Range<UInt64> {
-            let keys = ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number % 2) \($0)") }), for: share)
+            let keys = ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number % 2) \($0)") }))
             let change = StoreChange(reason: .localChange, keys: keys, generation: number, info: [:])
-            for subscriber in waiting.indices { waiting[subscriber].merge(change) }
+            for subscriber in waiting.indices {
+                waiting[subscriber].merge(change)
+                waiting[subscriber][0].keys = waiting[subscriber][0].keys.kept(for: share)
+            }
         }
         #expect(waiting.allSatisfy { $0.count == 1 && $0[0].keys === waiting[0][0].keys })
         #expect(waiting[0][0].keys.keys.count == 8000 && pool.changes < 2 << 20)
@@ -71,8 +74,8 @@ struct StoreChangeTests {
     @Test func `what waits for subscribers is bounded, and all of it is let go`() {
         var kept: [ChangedKeys] = []
         for number in 0..<200 {
-            kept.append(ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number) \($0)") }), for: share))
-            if number > 0 { kept[number] = kept[number - 1].merged(with: kept[number]) }
+            let keys = ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number) \($0)") }))
+            kept.append((kept.last?.merged(with: keys) ?? keys).kept(for: share))
         }
         #expect(pool.changes <= 8 << 20 && kept.contains { $0.keys.isEmpty })
         #expect(UserShare(UserBounds(), of: pool).mayKeepChanges(1 << 20))

@@ -186,7 +186,7 @@ final class UserStore {
         for subscription in subscriptions.values {
             let keys = keys(subscription.peer)
             if keys.isEmpty { continue }
-            let changed = ChangedKeys(keys, for: subscription.client.share)
+            let changed = ChangedKeys(keys)
             subscription.add(StoreChange(reason: reason, keys: changed, generation: store.generation, info: [:]))
         }
     }
@@ -196,9 +196,9 @@ final class UserStore {
     func notify(
         _ reason: StoreNotice.Reason, keys: [Key], except writer: Client? = nil, info: [String: Value] = [:]
     ) {
-        guard let share = subscriptions.values.first?.client.share else { return }
+        if subscriptions.isEmpty { return }
         let change = StoreChange(
-            reason: reason, keys: ChangedKeys(Set(keys), for: share), generation: store.generation, info: info)
+            reason: reason, keys: ChangedKeys(Set(keys)), generation: store.generation, info: info)
         for subscription in subscriptions.values {
             if subscription.client === writer { continue }
             if reason == .localChange && !subscription.includesLocal { continue }
