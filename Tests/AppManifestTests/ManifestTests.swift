@@ -130,6 +130,24 @@ struct ManifestTests {
         #expect(refusal.map { "\($0)".utf8.count < 1000 } == true)
     }
 
+    @Test func `what is kept of a manifest is the same manifest, and little`() throws {
+        let dates = String(repeating: "<date>2020-01-01T00:00:00Z</date>", count: 1000)
+        func array(_ key: String, _ word: String) -> String {
+            "<key>\(key)</key><array><string>\(word)</string></array>"
+        }
+        let own = "org.example.UbiquitousStore."
+        let text =
+            "<plist version=\"1.0\"><dict><key>\(applicationKey)</key><string>org.example.Notes</string>"
+            + "<key>\(identifierKey)</key><string>$(TeamIdentifierPrefix)shared</string>"
+            + "<key>com.apple.developer.team-identifier</key><string>TEAM</string>"
+            + "<key>x</key><array>\(dates)</array>" + array(own + "local-keys", "size*")
+            + array(own + "ubiquitous-defaults", "ö") + array(own + "executables", "/usr/bin/notes") + "</dict></plist>"
+        let manifest = try Manifest(propertyList: Array(text.utf8))
+        #expect(manifest.identifier == "TEAM.shared" && !manifest.localKeys.isEmpty && !manifest.executables.isEmpty)
+        let kept = try manifest.propertyList
+        #expect(try Manifest(propertyList: kept) == manifest && kept.count < 1000)
+    }
+
     @Test func `a broken file is refused with the place`() {
         let refusal = Manifest.Refusal(
             key: nil,

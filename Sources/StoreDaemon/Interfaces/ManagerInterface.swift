@@ -209,7 +209,7 @@ extension Daemon {
                 .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest.")
         }
         call.answer(on: self, holding: user.account) {
-            try await user.register(manifest)
+            try await user.register(manifest, bytes)
         } reply: { reply, _ in
             try reply.append(strings: manifest.identifier.map { [$0] } ?? [])
         }

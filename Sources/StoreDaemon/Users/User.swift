@@ -211,7 +211,8 @@ final class User {
     ///
     /// The file has only what counts: all of a user's manifests are read when the user's data is opened, and for calls of
     /// stores while it isn't.
-    func register(_ manifest: Manifest) async throws {
+    /// - Parameter bytes: the manifest as the app has it, which is kept if it is the smaller form.
+    func register(_ manifest: Manifest, _ bytes: [UInt8]) async throws {
         try await account.files.inTurn { [self] in
             if registered.holds(manifest) { return }
             let maximum = daemon.configuration.bounds.registeredManifests
@@ -219,7 +220,9 @@ final class User {
                 throw BusError.limitsExceeded("A user may register \(maximum) manifests.")
             }
             let path = try registered.makePath(of: manifest)
-            try await account.files.waiting { try PrivateFile.replace(path, with: manifest.propertyList) }
+            let own = try manifest.propertyList
+            let smaller = own.count <= Manifest.maximumSize ? own : bytes
+            try await account.files.waiting { try PrivateFile.replace(path, with: smaller) }
             registered.note(manifest)
             daemon.clients.forgetPaths(of: uid)
             renewLocalKeys()
