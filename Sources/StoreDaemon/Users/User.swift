@@ -270,11 +270,15 @@ final class User {
                 """)
         }
         // What is left of a full disk is for users who have little.
-        let left = directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve } ?? .max
-        let growth = min(maximum - used, max(left, Self.smallDatabase - used))
+        let free = try recovering { try database.space.freeBytes() }
+        let left = directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve + free } ?? .max
+        let growth = min(maximum - used, max(left, free, Self.smallDatabase - used))
         guard bytes <= growth else { throw EngineError.diskFull }
-        allowance.bytes = growth / 2
+        allowance.bytes = min(growth / 2, Self.largestAllowance)
     }
+
+    /// How many bytes may be written before the disk is looked at again.
+    private static let largestAllowance = 4 << 20
 
     /// The size of a database, in bytes, up to which a user may also write to a disk on which little is left.
     private static let smallDatabase = 1 << 20

@@ -30,6 +30,14 @@ package struct DatabaseSpace {
         }
     }
 
+    /// Returns the bytes of the file that are free, so that values can be written there without more of the disk.
+    package func freeBytes() throws(EngineError) -> Int {
+        try connection.read { db in
+            func number(_ pragma: String) throws -> Int { try Int.fetchOne(db, sql: "PRAGMA \(pragma)") ?? 0 }
+            return try number("freelist_count") * number("page_size")
+        }
+    }
+
     /// Limits the size of the file. A write that would need more fails with `EngineError.diskFull`, once no history is
     /// left to remove.
     ///
