@@ -59,7 +59,7 @@ package struct OutboxDelivery {
     }
 
     /// - Returns: the writes that the service has taken, or will never take. Those for which it has no room now stay for
-    ///   the next time.
+    ///   the next time, if they know which values they follow; others would replace later ones then.
     private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws -> [Outbox.Write] {
         var rest = [writes[...]]
         var settled: [Outbox.Write] = []
@@ -80,12 +80,14 @@ package struct OutboxDelivery {
                 let all = error.isRefusalOfAll ? Array(([part] + rest).joined()) : Array(part)
                 if error.isRefusalOfAll { rest = [] }
                 // The user's other programs may have used up what a user may have under way.
-                if error.code == .limitsExceeded {
-                    logDefaults(all.map(\.key), "of \(target.name) wait for the next start: \(error)")
-                    continue
+                let kept = error.code == .limitsExceeded ? all.filter { $0.generation > 0 } : []
+                if !kept.isEmpty {
+                    logDefaults(kept.map(\.key), "of \(target.name) wait for the next start: \(error)")
                 }
-                refused = (refused.lost + all.map(\.key), refused.reason ?? error)
-                settled += all
+                let lost = all.filter { !kept.contains($0) }
+                if lost.isEmpty { continue }
+                refused = (refused.lost + lost.map(\.key), refused.reason ?? error)
+                settled += lost
             }
         }
         if let reason = refused.reason {
