@@ -293,7 +293,8 @@ struct MemberTests {
                 properties == [
                     "DefaultBackend": .string(""), "DatabasesSetAside": .array([]),
                     "State": .string("signed-out"), "Backend": .string(""), "AccountIdentifier": .string(""),
-                    "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "PendingChanges": .integer(0),
+                    "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "ExcludedChanges": .integer(0),
+                    "PendingChanges": .integer(0),
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
                     "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
                     "NextSyncUSec": .integer(0), "SlowedBy": .array([]), "Encrypted": .boolean(false),

@@ -106,12 +106,13 @@ package struct AccountPage: Equatable, Sendable {
 
     private static func signingOut(_ account: AccountDescription) -> String {
         let sentence = tr("Your apps keep their settings on this device, unless you have them removed here as well.")
-        if account.pendingChanges == 0 { return sentence }
+        let changes = account.pendingChanges + account.excludedChanges
+        if changes == 0 { return sentence }
         return sentence + " "
             + trn(
                 "%1 change was not uploaded yet. It is lost if you have the settings removed; otherwise it is uploaded once you sign in to this account again.",
                 "%1 changes were not uploaded yet. They are lost if you have the settings removed; otherwise they are uploaded once you sign in to this account again.",
-                account.pendingChanges)
+                changes)
     }
 
     /// Returns the page during a move to a new key.

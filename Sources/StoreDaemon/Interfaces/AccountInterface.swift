@@ -328,6 +328,10 @@ extension UserAccount {
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(UInt32(clamping: try account.pendingChanges()))
                 },
+                .property("ExcludedChanges", "u", changes: .silently, to: .unsandboxed, on: daemon) {
+                    account, message in
+                    try message.append(UInt32(clamping: try account.excludedChanges()))
+                },
                 .property("LastPullUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastPull)
                 },

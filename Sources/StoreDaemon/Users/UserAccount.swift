@@ -340,6 +340,7 @@ final class UserAccount {
     /// Whether the stores show the values of an account that the user has signed out of.
     var showsFormerAccount: Bool { !sync.isSignedIn && database.hasAccount }
     func pendingChanges() throws -> Int { try database.pendingChanges() }
+    func excludedChanges() throws -> Int { sync.isSignedIn ? try database.excludedChanges() : 0 }
 
     /// When a failed attempt is repeated, in microseconds since 1970; 0 if none is.
     var nextAttempt: UInt64 { sync.nextAttempt.map(date) ?? 0 }

@@ -66,10 +66,22 @@ extension UserDatabase {
         return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
     }
 
-    /// Returns the number of keys of a store that is excluded from sync with a change that the present account lacks.
+    /// Returns the number of keys with a change that the present account lacks, in stores that are excluded from sync.
+    package func excludedChanges() throws(EngineError) -> Int {
+        try excludedChanges("account = \(account.id) AND \(HiddenStores.isAppStore)")
+    }
+
+    /// Returns the same of one store, in all accounts.
     package func excludedChanges(in store: String) throws(EngineError) -> Int {
-        let condition = "account > 0 AND account = \(account.id) AND NOT synchronized AND identifier = ?"
-        return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
+        try excludedChanges("identifier = ?", [store])
+    }
+
+    private func excludedChanges(
+        _ condition: String, _ arguments: StatementArguments = []
+    ) throws(EngineError) -> Int {
+        try summaries(where: "account > 0 AND NOT synchronized AND \(condition)", arguments).reduce(0) {
+            $0 + $1.summary.pending
+        }
     }
 
     /// Returns whether changes are pending that may be uploaded.

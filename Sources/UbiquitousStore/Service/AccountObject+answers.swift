@@ -121,6 +121,8 @@ package struct AccountDescription: Sendable {
     package let showsFormerAccount: Bool
     /// The number of pending changes.
     package let pendingChanges: Int
+    /// How many changes the account lacks because their stores are excluded from sync.
+    package let excludedChanges: Int
     /// When the service last polled the remote successfully.
     package let lastPull: UInt64
     /// When the remote last acknowledged an upload.
@@ -157,6 +159,7 @@ package struct AccountDescription: Sendable {
         isPhraseUnconfirmed = properties.boolean("PhraseUnconfirmed")
         showsFormerAccount = properties.boolean("ShowsFormerAccount")
         pendingChanges = Int(properties.integer("PendingChanges"))
+        excludedChanges = Int(properties.integer("ExcludedChanges"))
         lastPull = UInt64(clamping: properties.integer("LastPullUSec"))
         lastPush = UInt64(clamping: properties.integer("LastPushUSec"))
         nextAttempt = UInt64(clamping: properties.integer("NextAttemptUSec"))

@@ -73,15 +73,8 @@ struct StoresRemoveCommand: ServiceCommand {
             }
             if !everywhere, !discardChanges {
                 // Those of all stores: to ask for one store's, its object would have to be in use.
-                let account = connection.account(ofUser: uid)
-                let count = try await account.unsavedChanges(check: change.check)
-                if count > 0 { throw Failure.unsaved(count) }
-                // To ask whether it is excluded brings a store into use. The service finds out when it removes one.
-                if change.check, try await account.properties().isSignedIn,
-                    try await connection.excludedStores(ofUser: uid).contains(identifier)
-                {
-                    throw Failure.excluded([identifier])
-                }
+                let count = try await connection.account(ofUser: uid).unsavedChanges(check: change.check)
+                if let failure = Failure.unsaved(count) { throw failure }
             }
             return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
         } _: {

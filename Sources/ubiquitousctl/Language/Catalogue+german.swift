@@ -253,8 +253,6 @@ extension Catalogue {
         "Only root may administer the data of all users.": "Nur root darf die Daten aller Benutzer verwalten.",
         "Only root may list the stores of every user.": "Nur root darf die Speicher aller Benutzer auflisten.",
         "Only root may list the users.": "Nur root darf die Benutzer auflisten.",
-        "Only this device has the values of {1}, excluded from sync.":
-            "Nur dieses Gerät hat die Werte von {1}, ausgenommen vom Abgleich.",
         """
         Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
         is exact for all.
@@ -349,6 +347,8 @@ extension Catalogue {
         "The key {1} comes twice.": "Der Schlüssel {1} kommt zweimal vor.",
         "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird durch {2} überschritten",
+        "The remote does not have {1} changes in stores that are excluded from sync.":
+            "Dem Speicherort fehlen {1} Änderungen in Speichern, die vom Abgleich ausgenommen sind.",
         "The remote does not have {1} of this device's changes; removing them loses them.":
             "Am Speicherort fehlen noch {1} Änderungen dieses Geräts; wer sie entfernt, verliert sie.",
         """

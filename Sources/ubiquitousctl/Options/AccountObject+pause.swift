@@ -54,19 +54,6 @@ extension AccountObject {
     }
 }
 
-extension ServiceConnection {
-    /// Returns those of a user's stores that have values and are excluded from sync, so that only this device has them.
-    /// A store that no manifest declares any more isn't known.
-    func excludedStores(ofUser uid: UInt32) async throws -> [String] {
-        var excluded: [String] = []
-        for store in try await manager.stores() where store.uid == uid {
-            let properties = try? await self.store(store.identifier, ofUser: uid).properties()
-            if let properties, !properties.isSynchronized, properties.keyCount > 0 { excluded.append(store.identifier) }
-        }
-        return excluded
-    }
-}
-
 extension AccountDescription {
     /// Whether the remote was emptied or holds another account, so that the user has to decide.
     var isReset: Bool { lastError?.code == .remoteReset }

@@ -123,6 +123,8 @@ struct SignOutCommand: ServiceCommand {
         do { try await signOut(keepingLastKey: !forgetKey) } catch let error as UbiquitousStoreError
             where error.code == .conflict && !forgetKey
         {
+            // A move to a new key can't be left with --forget-key either.
+            if try await isMoving() { throw error }
             try LastKey.ask(
                 Question("Sign out anyway? [y/N]", default: false, advice: "Use --forget-key."),
                 reason: Sentence(verbatim: error.message), advice: LastKey.anyway, options.change)
@@ -135,19 +137,13 @@ struct SignOutCommand: ServiceCommand {
     private func saveChanges() async throws {
         let (object, _) = try await options.present()
         let count = try await Progress.showing("Syncing") { try await object.unsavedChanges(check: false) }
-        guard let failure = count > 0 ? .unsaved(count) : try await excluded() else { return }
-        guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw failure }
-        Output.remark(Sentence(verbatim: failure.message))
+        let failures = [Failure.unsaved(count), .excluded(try await object.properties().excludedChanges)]
+            .compactMap(\.self)
+        guard let first = failures.first else { return }
+        guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw first }
+        for failure in failures { Output.remark(Sentence(verbatim: failure.message)) }
         let question = Question("Remove them anyway? [y/N]", default: false, advice: "Use --discard-changes.")
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
-    }
-
-    /// Returns the error if stores are excluded from sync, whose values would be lost.
-    @BusActor
-    private func excluded() async throws -> Failure? {
-        let uid = try options.service.uid()
-        let stores = try await options.service.connectAsUser().excludedStores(ofUser: uid)
-        return stores.isEmpty ? nil : .excluded(stores)
     }
 
     @BusActor
@@ -166,15 +162,22 @@ struct SignOutCommand: ServiceCommand {
         }
     }
 
+    /// Whether the account moves to a new key that only this device has.
+    @BusActor
+    private func isMoving() async throws -> Bool {
+        let (object, account) = try await options.present()
+        guard account.isSignedIn else { return false }
+        return try await object.devices().contains { $0.isThisOne && !$0.moves.isEmpty }
+    }
+
     /// Fails if signing out would be refused, as far as that can be told without syncing.
     @BusActor
     private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
         if clearValues, !discardChanges {
-            let count = try await object.unsavedChanges(check: true)
-            if count > 0 { throw Failure.unsaved(count) }
-            if let failure = try await excluded() { throw failure }
+            let unsaved = Failure.unsaved(try await object.unsavedChanges(check: true))
+            if let failure = unsaved ?? .excluded(account.excludedChanges) { throw failure }
         }
-        if try await object.devices().contains(where: { $0.isThisOne && !$0.moves.isEmpty }) {
+        if try await isMoving() {
             throw Failure(
                 .refused,
                 "The account is moving to a new key that only this device has. Wait until the move is complete.")
@@ -186,17 +189,18 @@ struct SignOutCommand: ServiceCommand {
 }
 
 extension Failure {
-    /// The error if removing values would lose those of stores that are excluded from sync.
-    static func excluded(_ stores: [String]) -> Failure {
-        Failure(
-            .refused,
-            "Only this device has the values of \(Output.printable(stores.joined(separator: ", "))), excluded from sync.",
+    /// The error if removing values would lose those of stores that are excluded from sync; `nil` if it wouldn't.
+    static func excluded(_ count: Int) -> Failure? {
+        if count == 0 { return nil }
+        return Failure(
+            .refused, "The remote does not have \(count) changes in stores that are excluded from sync.",
             advice: "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.")
     }
 
-    /// The error if removing values would lose changes.
-    static func unsaved(_ count: Int) -> Failure {
-        Failure(
+    /// The error if removing values would lose changes; `nil` if it wouldn't.
+    static func unsaved(_ count: Int) -> Failure? {
+        if count == 0 { return nil }
+        return Failure(
             .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
             advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
     }
