@@ -96,6 +96,8 @@ extension Failure {
         If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
         with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's key.
         """,
+        "The remote still has the account's files from before it had this key. ":
+            "Use --forget-key to leave it anyway.",
         "The recovery phrase is right, but the remote has other keys too: ":
             "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".",
     ]

@@ -27,7 +27,9 @@ extension UserAccount {
             let isRenewal = options.boolean("renew", default: false)
             let encryption = try Self.encryption(options)
             await self.attempts.stepEnd()
-            if options.boolean("keep-last-key", default: false) { try self.keys.checkMayLeave(for: url) }
+            if options.boolean("keep-last-key", default: false) {
+                try self.keys.checkMayLeave(for: url, isReachable: self.sync.lastError == nil)
+            }
             return try await self.signIn(
                 url, BackendCredentials(options), deviceName: try Self.deviceName(options),
                 creatingAccount: options.boolean("create", default: !isRenewal),
@@ -62,7 +64,7 @@ extension UserAccount {
             if options.boolean("keep-last-key", default: false) {
                 // Nobody is told the phrase while the account moves.
                 try self.move.checkIsOver()
-                try self.keys.checkMayLeave()
+                try self.keys.checkMayLeave(isReachable: self.sync.lastError == nil)
             }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {

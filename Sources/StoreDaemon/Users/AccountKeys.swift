@@ -158,18 +158,20 @@ struct AccountKeys {
         throw BusError.store(
             .conflict,
             "The remote still has the account's files from before it had this key. This device removes them ten minutes "
-                + "after the move, once its recovery phrase was shown; sign out after that.")
+                + "after the move, once its recovery phrase was shown. Leave the account after that.")
     }
 
-    /// Refuses to leave an account that possibly nobody could open afterwards, or that is not moved to its key yet.
-    func checkMayLeave() throws {
+    /// Refuses to leave an account that possibly nobody could open afterwards, or whose former forms would stay.
+    /// - Parameter isReachable: whether the remote can be used, so that they can be removed.
+    func checkMayLeave(isReachable: Bool) throws {
         try checkPhraseIsKnown()
-        try checkFormerFormsAreRemoved()
+        if isReachable { try checkFormerFormsAreRemoved() }
     }
 
     /// Does the same before this device signs in to an account at another place.
-    func checkMayLeave(for url: String) throws {
-        if let file = try AccountFile.read(in: directory), !file.isPlace(url) { try checkMayLeave() }
+    func checkMayLeave(for url: String, isReachable: Bool) throws {
+        guard let file = try AccountFile.read(in: directory), !file.isPlace(url) else { return }
+        try checkMayLeave(isReachable: isReachable)
     }
 
     /// Returns the recovery phrase, which lets other devices in.

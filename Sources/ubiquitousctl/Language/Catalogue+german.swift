@@ -464,6 +464,7 @@ extension Catalogue {
         "Use --bring-values.": "Verwenden Sie --bring-values.",
         "Use --discard-changes.": "Verwenden Sie --discard-changes.",
         "Use --encrypt or --no-encrypt.": "Verwenden Sie --encrypt oder --no-encrypt.",
+        "Use --forget-key to leave it anyway.": "Verwenden Sie --forget-key, um es trotzdem zu verlassen.",
         "Use --forget-key to sign out anyway.": "Verwenden Sie --forget-key, um sich trotzdem abzumelden.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
         "Use --password-file.": "Verwenden Sie --password-file.",
