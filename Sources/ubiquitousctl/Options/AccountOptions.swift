@@ -111,10 +111,12 @@ extension AccountOptions {
 
     private static func failure(_ wrong: BackendStep) -> Failure {
         let outcome: Outcome =
-            switch wrong.step {
-            case "address": .usage
-            case "connect", "time": .unreachable
-            default: wrong.code.flatMap { Failure.outcomes[$0] } ?? .refused
+            switch (wrong.step, wrong.code) {
+            case ("address", _): .usage
+            case (_, let code?): Failure.outcomes[code] ?? .refused
+            // An older service doesn't say.
+            case ("connect", nil), ("time", nil): .unreachable
+            default: .refused
             }
         return Failure(
             outcome, Sentence(verbatim: wrong.detail),
