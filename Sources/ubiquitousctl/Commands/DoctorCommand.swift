@@ -79,7 +79,12 @@ struct DoctorCommand: ServiceCommand {
             let advice = isLastFile ? "\n\(Self.adviceOnFiles)" : ""
             found(Finding("files", warning + advice, isPassed: false), &findings)
         }
-        found(Finding("identity", try await identity(connection)), &findings)
+        let caller = try await connection.manager.identify()
+        if caller.engine == "unknown" {
+            let problem = "the service can't tell what sandbox this program is in, and shows it no data"
+            return found(Finding("identity", "\(problem)\nRun it outside of the sandbox.", isPassed: false), &findings)
+        }
+        found(Finding("identity", try await identity(connection, caller)), &findings)
         var account = connection.account(ofUser: try service.uid())
         var known = try await state(of: account)
         if known == nil, url != nil {
@@ -197,13 +202,12 @@ struct DoctorCommand: ServiceCommand {
     private static let scarce: Int64 = 8 << 20
 
     @BusActor
-    private func identity(_ connection: ServiceConnection) async throws -> String {
+    private func identity(_ connection: ServiceConnection, _ caller: CallerDescription) async throws -> String {
         let uid = try service.uid()
         guard uid == geteuid() else {
             let stores = try await connection.manager.stores(ofEverybody: true).filter { $0.uid == uid }
             return "user \(uid), stores: \(stores.count); root asks"
         }
-        let caller = try await connection.manager.identify()
         let stores = caller.mayOpenAny ? "any" : "\(caller.entitled.count)"
         return "user \(caller.uid); stores that may be opened: \(stores)"
     }
