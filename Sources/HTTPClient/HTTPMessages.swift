@@ -26,8 +26,8 @@ package struct HTTPRequest: Sendable {
     package enum Patience: Sendable {
         /// As the client's options say.
         case usual
-        /// As long as data moves, but no longer than the client's options say or four times this. While no data moves,
-        /// for this long, or up to a quarter longer.
+        /// As long as data moves, but no longer than the client's options say, or than four times this if that is longer.
+        /// While no data moves, for this long, or up to a quarter longer.
         case silence(Duration)
         /// As long as the connection lasts, even if it is silent: for answers without an end.
         case endless

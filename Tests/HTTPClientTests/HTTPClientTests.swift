@@ -564,7 +564,7 @@ struct HTTPClientTests {
 
     /// OpenSSL would read on until there is an answer.
     @Test func `a server that sends tickets without end doesn't keep the loop`() async throws {
-        let server = try TLSServer(["-tls1_3", "-num_tickets", "20000"])
+        let server = try TLSServer(["-tls1_3", "-num_tickets", "4000"])
         var options = HTTPOptions(authority: server.authority)
         let told = Mutex<[UInt64]>([])
         options.whenBusy = { time in told.withLock { $0.append(time) } }

@@ -210,7 +210,8 @@ final class MoveToKey {
             let isRead = sync.hasReadAll || passesOver && sync.hasJoinedReadable
             guard signOuts == account.attempts.signOuts, isRead, !sync.isInCycle, !sync.isPaused else {
                 throw BusError.store(
-                    .backendUnavailable, "The account has changed since it was read. The service will read it again.")
+                    .backendUnavailable,
+                    "The account could not be moved now. The service tries again after the next sync cycle.")
             }
             try account.adoptKey(file, to: remote, backend, key.held, key.former)
         } catch {
