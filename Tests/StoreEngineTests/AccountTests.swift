@@ -397,6 +397,14 @@ import Testing
         #expect(Picture(try device.store()) == before)
     }
 
+    @Test func `an account is found by a name that only another device has given it`() throws {
+        try enter("A")
+        try database.rename(accountTo: "A", aliases: ["A", "B"])
+        try device.reopen()
+        try enter("C")
+        #expect(try database.accounts(formerly: ["B"]) == ["A"])
+    }
+
     @Test func `an account that was entered under both of its names is one, and nothing pending is lost`() throws {
         try enter("A")
         try arrive()

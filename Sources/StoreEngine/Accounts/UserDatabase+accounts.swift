@@ -155,7 +155,10 @@ extension UserDatabase {
         let others = try read { db in
             try aliases.union([identifier]).sorted().filter { try db.account(named: $0).map { $0.id != id } ?? false }
         }
-        if identifier == current.identifier, others.isEmpty { return [] }
+        if identifier == current.identifier, others.isEmpty {
+            try note(aliases: aliases.subtracting([identifier]), of: id)
+            return []
+        }
         try commit()
         let before = loadedStores.map { ($0, $0.values) }
         account = try write { db in
@@ -175,7 +178,7 @@ extension UserDatabase {
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)
             }
-            let names = try db.formerNames(of: id).union(others).union([current.identifier]).subtracting([identifier])
+            let names = try db.formerNames(of: id).union(aliases).union([current.identifier]).subtracting([identifier])
             try db.saveFormerNames(names, of: id)
             try db.saveSuccessor(nil, of: id)
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
@@ -186,6 +189,15 @@ extension UserDatabase {
         try noteLeftovers()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
+    }
+
+    /// Remembers other identifiers of an account. Once it is under a key that has one of them, what this device has of it
+    /// is found by that.
+    private func note(aliases: Set<String>, of id: Int64) throws(EngineError) {
+        if aliases.isEmpty { return }
+        let known = try read { db in try db.formerNames(of: id) }
+        if aliases.isSubset(of: known) { return }
+        try write { db in try db.saveFormerNames(known.union(aliases), of: id) }
     }
 
     // MARK: Parts
