@@ -168,11 +168,11 @@ extension AccountReplica: BackendUser {
         return store.isReplicated ? (store, !store.isDownloaded) : nil
     }
 
-    /// Empty if the device was away for longer than tombstones are kept.
+    /// A tombstone is kept for a time after its own stamp, which is later than that of what it removes. So it doesn't
+    /// matter for how long the device was away. Nor are times to come left out: its clock may have been behind.
     package var rememberedTimes: Range<UInt64> {
         let (now, age) = (database.environment.time() / 1000, Retention.microseconds / 1000)
-        let start = now - min(now, age)
-        return start..<(database.account.lastPull / 1000 < start ? start : now + 1)
+        return (now - min(now, age))..<UInt64.max
     }
 
     package func carryOut(
