@@ -28,8 +28,6 @@ final class ChangedKeys {
     private var memory: Int { weight + Self.overhead * keys.count }
     /// About what a key takes in a set, besides its text.
     private static let overhead = 56
-    /// The most keys that are kept for one reason. A single change may have more.
-    nonisolated static var most: Int { 8192 }
 
     private static let none = ChangedKeys([])
 
@@ -52,9 +50,9 @@ final class ChangedKeys {
     }
 
     private func union(_ later: ChangedKeys) -> ChangedKeys {
-        if keys.count + later.keys.count > 2 * Self.most { return later }
+        if keys.count + later.keys.count > 2 * StoreChange.mostKeys { return later }
         let union = keys.union(later.keys)
-        if union.count > Self.most || union.count == later.keys.count { return later }
+        if union.count > StoreChange.mostKeys || union.count == later.keys.count { return later }
         return union.count == keys.count ? self : ChangedKeys(union)
     }
 }

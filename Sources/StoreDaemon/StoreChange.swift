@@ -12,7 +12,7 @@ struct StoreChange: Equatable {
     var info: [String: Value]
 
     /// The most keys that a signal names. A single change may have more, in several signals.
-    static var mostKeys: Int { ChangedKeys.most }
+    static let mostKeys = 8192
 
     /// Merges a later change of the same reason. Of the infos, only what both agree on stays.
     ///
