@@ -85,7 +85,7 @@ final class StoreLink {
     /// Waits for the attempt that has replaced the one a caller was waiting for.
     private func successor() async -> Result<StoreObject, any Error> {
         if let opening { return await opening.value }
-        return .failure(UbiquitousStoreError(.serviceUnavailable, "The service is no longer running."))
+        return .failure(Self.notRunning)
     }
 
     private func subscribe() async throws -> StoreObject {
@@ -118,10 +118,11 @@ final class StoreLink {
     }
 
     private static let closed = UbiquitousStoreError(.serviceUnavailable, "The store is no longer in use.")
+    private static let notRunning = UbiquitousStoreError(.serviceUnavailable, "The service is no longer running.")
 
     private func ownerChanged(from former: String?) {
         if connection?.owner == nil {
-            lose(UbiquitousStoreError(.serviceUnavailable, "The service is no longer running."))
+            lose(Self.notRunning)
         } else if former != nil || opening == nil {
             // Otherwise the waiting call has started the service.
             open()
