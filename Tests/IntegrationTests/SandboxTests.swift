@@ -95,8 +95,33 @@ struct SandboxTests {
             let store = (try app.storePath("org.example.Game"), BusNames.storeInterface)
             let waiting = try await app.call(store, "Synchronize", "t", "1")
             #expect(waiting.error.contains("outside of sandboxes"), "\(waiting.error)")
-            let whole = try await app.call(properties, "GetAll", "s", BusNames.accountInterface).output
-            #expect(!whole.contains(place.path))
+            let whole = try await app.call(properties, "GetAll", "s", BusNames.accountInterface)
+            #expect(whole.exit == .code(0) && !whole.output.contains(place.path), "\(whole)")
+        }
+    }
+
+    @Test func `a flatpak can read every property, alone and with the others`() async throws {
+        try await withMachine { machine in
+            let app = try SandboxScope("org.example.Game", on: machine)
+            let domain = try BusNames.domainPath(uid: Users.client, domain: "org.example.Game")
+            for (path, interface) in [
+                (BusNames.managerPath, BusNames.managerInterface), (Self.account.0, BusNames.accountInterface),
+                (try app.storePath("org.example.Game"), BusNames.storeInterface),
+                (domain, BusNames.domainInterface),
+                (BusNames.defaultsRoot + "/self", BusNames.defaultsInterface),
+            ] {
+                let properties = (path, "org.freedesktop.DBus.Properties")
+                let whole = try await app.call(properties, "GetAll", "s", interface)
+                #expect(whole.exit == .code(0), "\(path): \(whole)")
+                let tree = try await app.call((path, "org.freedesktop.DBus.Introspectable"), "Introspect")
+                    .output.replacing("\\\"", with: "\"")
+                let names = tree.matches(of: /<property name="(\w+)"/).map { String($0.1) }
+                for name in names where whole.output.contains("\"\(name)\"") {
+                    let one = try await app.call(properties, "Get", "ss", interface, name)
+                    #expect(one.exit == .code(0), "\(name): \(one)")
+                }
+                #expect(names.count { whole.output.contains("\"\($0)\"") } > 0, "\(path)")
+            }
         }
     }
 

@@ -159,7 +159,7 @@ extension Interface.Member {
     }
 }
 
-/// The callers that may read a property. Sandboxed ones that may not get an empty value.
+/// The callers that may read a property. Sandboxed ones that may not get an empty value: no text, or zero.
 enum PropertyReaders {
     case everybody
     /// Callers outside of sandboxes, because the value reveals where something is.
@@ -175,10 +175,22 @@ extension Interface.Member {
     ) -> Self {
         .unguardedProperty(name, type, changes: changes) { object, message, peer in
             if readers == .unsandboxed, daemon.clients.client(peer).isSandboxed {
-                return try type == "as" ? message.append(strings: []) : message.append("")
+                return try message.append(emptyOf: type)
             }
             if changes != .never { daemon.writes.commit() }
             try getter(object, message)
+        }
+    }
+}
+
+extension Message {
+    /// Appends the empty value of a property's type.
+    fileprivate func append(emptyOf type: String) throws {
+        switch type {
+        case "s": try append("")
+        case "as": try append(strings: [])
+        case "u": try append(UInt32(0))
+        default: throw BusError.failed("Sandboxed apps can't read this property.")
         }
     }
 }
