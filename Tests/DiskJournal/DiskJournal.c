@@ -7,6 +7,7 @@
 //   DISK_FAULTS         a file that may come and go: while it exists, the operation that it names (open, write, sync,
 //                       name) fails with the error number that follows the name
 //   DISK_GATE           a file that may come and go: while it exists, syncing waits
+//   DISK_DELAY          how much longer each sync takes, in milliseconds
 //
 // A file beside the journal, with .kill after its name, holds the number of the operation, from 1, before which the
 // program is killed; if "half" follows, a write first does its first half. The file counts for one start: it is removed
@@ -41,6 +42,7 @@ struct record {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *roots, *faults, *gate;
+static long delay;
 static int journal = -1;
 static long number, kill_at;
 static int kills_half;
@@ -62,6 +64,8 @@ __attribute__((constructor)) static void begin(void) {
     roots = getenv("DISK_JOURNAL_ROOTS");
     faults = getenv("DISK_FAULTS");
     gate = getenv("DISK_GATE");
+    const char *milliseconds = getenv("DISK_DELAY");
+    if (milliseconds) delay = atol(milliseconds);
     if (!path || !roots) return;
     read_kill(path);
     journal = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -202,6 +206,7 @@ static int sync_with(long call, int descriptor) {
     if (!is_ours(descriptor)) return (int)syscall(call, descriptor);
     if (fails("sync")) return -1;
     while (gate && access(gate, F_OK) == 0) usleep(1000);
+    if (delay > 0) usleep((useconds_t)delay * 1000);
     char path[PATH_MAX];
     pthread_mutex_lock(&lock);
     if (is_last()) die();

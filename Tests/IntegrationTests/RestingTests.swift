@@ -102,6 +102,32 @@ struct RestingTests {
         withExtendedLifetime(directory) {}
     }
 
+    @Test func `signing in and out again and again leaves a slow disk's time to others`() async throws {
+        let directory = try TemporaryDirectory()
+        let folder = try directory.makeDirectory("folder", mode: 0o700)
+        let state = try directory.makeDirectory("state", mode: 0o700)
+        var options = Device.Options()
+        (options.manifests, options.stateDirectory) = ([ManifestText(notes)], state)
+        options.environment = [
+            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
+                .appending(path: "libDiskJournal.so").path,
+            "DISK_JOURNAL": directory.path + "/journal", "DISK_JOURNAL_ROOTS": state, "DISK_DELAY": "20",
+        ]
+        let device = try await Device.start(on: .start(), options)
+        let account = try BusClient(device.bus).account
+        let start = ContinuousClock.now
+        for _ in 1...4 {
+            try await account.join("folder://" + folder)
+            try await account.signOut()
+        }
+        // Each of the eight syncs once at least, and all but the last are followed by a wait of ten times as long.
+        #expect(ContinuousClock.now - start >= .milliseconds(7 * 11 * 20))
+        check(device)
+        device.kill()
+        device.bus.end()
+        withExtendedLifetime(directory) {}
+    }
+
     @Test func `a store that is not synchronized stays as it is here, and merges when it is again`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

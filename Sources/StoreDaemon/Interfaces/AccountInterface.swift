@@ -68,7 +68,10 @@ extension UserAccount {
             }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {
-                try self.signOut(keepingValues: options.boolean("keep-values", default: true))
+                await self.attempts.turn()
+                try self.attempts.change {
+                    try self.signOut(keepingValues: options.boolean("keep-values", default: true))
+                }
             }
         }
     }

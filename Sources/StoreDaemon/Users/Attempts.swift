@@ -17,6 +17,9 @@ final class Attempts {
     /// The callers that wait for the end of a step; `nil` if none is under way.
     private var waiting: [CheckedContinuation<Void, Never>]?
 
+    /// The pace of what attempts and signing out do on the loop's thread, which includes waiting for the disk.
+    private var pace = Pace()
+
     private let limit: Duration
 
     /// - Parameter limit: the longest time that an attempt may take.
@@ -27,6 +30,18 @@ final class Attempts {
 
     /// Notes that the account was signed out, whatever is under way.
     func noteSignOut() { signOuts += 1 }
+
+    /// Waits until the user may sign in or out again: ten times as long as the loop was busy with the last time, or
+    /// waited for the disk.
+    func turn() async {
+        if !pace.isDue { await EventLoop.pause(.microseconds(Int64(min(pace.missing, Self.longestTurn)))) }
+    }
+
+    /// Changes the account on the loop's thread.
+    func change<T>(_ work: () throws -> T) rethrows -> T { try pace.run(work) }
+
+    /// The longest time that a caller waits for its turn, in microseconds: shorter than calls wait for their answers.
+    private static let longestTurn: UInt64 = 10_000_000
 
     /// Ends the latest attempt, because its caller has given up.
     func endLatest() { latest?.supersede() }
@@ -44,6 +59,7 @@ final class Attempts {
             own.end()
         }
         await former?.giveWay()
+        await turn()
         do {
             try own.check()
             let result = try await alone { try await Self.limited(own, limit, work) }

@@ -7,7 +7,10 @@ struct Pace {
     private var next: UInt64 = 0
 
     /// Whether enough time has passed since the work was last done.
-    var isDue: Bool { EventLoop.now >= next }
+    var isDue: Bool { missing == 0 }
+
+    /// How long it takes until enough time has passed, in microseconds.
+    var missing: UInt64 { next - min(next, EventLoop.now) }
 
     /// Does the work, because it is due or can't wait.
     mutating func run<T>(_ work: () throws -> T) rethrows -> T {

@@ -197,7 +197,7 @@ extension UserAccount {
             guard signOuts == attempts.signOuts else {
                 throw BusError.store(.notSignedIn, "The account was signed out meanwhile.")
             }
-            try adoptKey(backend, remote, held)
+            try attempts.change { try adoptKey(backend, remote, held) }
         } catch {
             Self.close(backend)
             throw error
