@@ -178,11 +178,6 @@ package final class Daemon {
             || (configuration.allowsUndeclared && Manifest.isName(identifier))
     }
 
-    /// Refuses sandboxed callers, for members that affect more than the caller's own stores.
-    func checkUnsandboxed(_ peer: Peer) throws(BusError) {
-        if clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this.") }
-    }
-
     /// Logs a refused write, at intervals for each user.
     func logRefusedWrite(_ error: BusError, of uid: UInt32) {
         guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }

@@ -20,7 +20,7 @@ struct LayerTests {
         }
     }
 
-    @Test func `a module imports none that is listed above it`() throws {
+    @Test func `no module imports itself by way of others`() throws {
         let layers = try repository.layers()
         let imports = Dictionary(uniqueKeysWithValues: layers.map { ($0.module, $0.imports) })
         for layer in layers {
@@ -30,6 +30,31 @@ struct LayerTests {
                 for module in imports[next] ?? [] where below.insert(module).inserted { open.append(module) }
             }
             #expect(!below.contains(layer.module), "\(layer.module) imports itself, by way of others")
+        }
+    }
+
+    @Test func `every method of the service says who may call it`() throws {
+        let members = "Sources/StoreDaemon/Interfaces/Interface+members.swift"
+        var methods = 0
+        for source in try repository.sources() where source.hasPrefix("Sources/StoreDaemon/") && source != members {
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            #expect(!text.contains("unguardedProperty"), "\(source)")
+            for row in text.components(separatedBy: ".method(").dropFirst() where row.contains("on: daemon") {
+                methods += 1
+                #expect(row.components(separatedBy: "on: daemon")[0].contains("by: ."), "\(source): \(row.prefix(40))")
+            }
+        }
+        #expect(methods > 40)
+    }
+
+    @Test(arguments: ["Replication", "StoreEngine", "SyncEngine", "Sealing", "Backends", "HTTPClient", "RemoteAddress"])
+    func `what is below the service names neither commands nor members of the interface`(module: String) throws {
+        let sources = try repository.sources().filter { $0.hasPrefix("Sources/\(module)/") }
+        #expect(!sources.isEmpty)
+        for source in sources {
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            let code = text.split(separator: "\n").filter { !$0.contains("//") }.joined(separator: "\n")
+            #expect(!code.contains(/ubiquitousctl|[a-z] (?:with|see|call) [A-Z][a-z]+[A-Z.(]/), "\(source)")
         }
     }
 }

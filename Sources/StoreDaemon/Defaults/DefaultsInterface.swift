@@ -145,14 +145,17 @@ extension UserDomains {
             BusNames.defaultsInterface,
             [
                 .method(
-                    "OpenDomains", in: ["domains": "as", "options": "a{sv}"], out: ["opened": "aa{sv}"], on: daemon
+                    "OpenDomains", in: ["domains": "as", "options": "a{sv}"], out: ["opened": "aa{sv}"], by: .everybody,
+                    on: daemon
                 ) {
                     try $0.openDomains($1)
                 },
-                .method("ListDomains", in: ["flags": "t"], out: ["domains": "as"], on: daemon) {
+                .method("ListDomains", in: ["flags": "t"], out: ["domains": "as"], by: .everybody, on: daemon) {
                     try $0.listDomains($1)
                 },
-                .method("RemoveDomain", in: ["domain": "s", "flags": "t"], on: daemon) { try $0.removeDomain($1) },
+                .method("RemoveDomain", in: ["domain": "s", "flags": "t"], by: .everybody, on: daemon) {
+                    try $0.removeDomain($1)
+                },
                 .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { domains, message in
                     try message.append(domains.user.database.layerLimits)
                 },

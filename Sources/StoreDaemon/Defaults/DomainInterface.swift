@@ -123,27 +123,32 @@ extension UserStore {
         Interface(
             BusNames.domainInterface,
             [
-                .method("GetValue", in: ["key": "s"], out: ["value": "v"], on: daemon) { try $0.getValue($1) },
+                .method("GetValue", in: ["key": "s"], out: ["value": "v"], by: .everybody, on: daemon) {
+                    try $0.getValue($1)
+                },
                 .method(
                     "GetSnapshot", in: ["since_generation": "t", "flags": "t"],
-                    out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], on: daemon
+                    out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], by: .everybody,
+                    on: daemon
                 ) { try $0.getSnapshot($1) },
                 .write("Apply", in: ["set": "a{sv}", "remove": "as", "options": "a{sv}"], on: daemon) {
                     try $0.applyToLayer($1, daemon)
                 },
-                .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], on: daemon) {
+                .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], by: .everybody, on: daemon) {
                     try $0.synchronizeLayer($1)
                 },
-                .method("GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], on: daemon) {
+                .method(
+                    "GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], by: .everybody, on: daemon
+                ) {
                     try $0.getHistory($1)
                 },
-                .method("GetManaged", in: ["flags": "t"], out: ["managed": "a{sv}"], on: daemon) {
+                .method("GetManaged", in: ["flags": "t"], out: ["managed": "a{sv}"], by: .everybody, on: daemon) {
                     try $0.getManaged($1)
                 },
-                .method("Subscribe", in: ["flags": "t"], out: ["generation": "t"], on: daemon) {
+                .method("Subscribe", in: ["flags": "t"], out: ["generation": "t"], by: .everybody, on: daemon) {
                     try $0.subscribeToDomain($1, daemon)
                 },
-                .method("Unsubscribe", on: daemon) { try $0.unsubscribeFromDomain($1, daemon) },
+                .method("Unsubscribe", by: .everybody, on: daemon) { try $0.unsubscribeFromDomain($1, daemon) },
                 .signal("DidChange", ["reason": "u", "changed_keys": "as", "generation": "t", "info": "a{sv}"]),
                 .property("Domain", "s", changes: .never, to: .everybody, on: daemon) { layer, message in
                     try message.append(layer.layer?.domain ?? "")

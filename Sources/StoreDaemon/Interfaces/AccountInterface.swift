@@ -267,38 +267,49 @@ extension UserAccount {
         Interface(
             BusNames.accountInterface,
             [
-                .unsandboxed(
+                .method(
                     "SignIn", in: ["backend_url": "s", "options": "a{sv}"], out: ["account_identifier": "s"],
-                    sensitive: true, on: daemon
+                    sensitive: true, by: .unsandboxed, on: daemon
                 ) { try $0.signIn($1) },
-                .unsandboxed("SignOut", in: ["options": "a{sv}"], on: daemon) { try $0.signOut($1) },
-                .unsandboxed(
-                    "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true, on: daemon
+                .method("SignOut", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) { try $0.signOut($1) },
+                .method(
+                    "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true,
+                    by: .unsandboxed, on: daemon
                 ) { try $0.getRecoveryPhrase($1) },
-                .unsandboxed("Encrypt", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .encryption) },
-                .unsandboxed("ReplaceKey", in: ["options": "a{sv}"], on: daemon) { try $0.move($1, .replacement) },
-                .unsandboxed("Unlock", in: ["recovery_phrase": "s"], sensitive: true, on: daemon) { try $0.unlock($1) },
-                .method("SyncNow", in: ["flags": "t"], on: daemon) { try $0.syncNow($1) },
-                .unsandboxed("Resolve", in: ["side": "s"], on: daemon) { try $0.resolve($1) },
-                .unsandboxed("SetPaused", in: ["paused": "b"], on: daemon) { try $0.setPaused($1) },
-                .unsandboxed("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], on: daemon) {
+                .method("Encrypt", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) {
+                    try $0.move($1, .encryption)
+                },
+                .method("ReplaceKey", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) {
+                    try $0.move($1, .replacement)
+                },
+                .method("Unlock", in: ["recovery_phrase": "s"], sensitive: true, by: .unsandboxed, on: daemon) {
+                    try $0.unlock($1)
+                },
+                .method("SyncNow", in: ["flags": "t"], by: .everybody, on: daemon) { try $0.syncNow($1) },
+                .method("Resolve", in: ["side": "s"], by: .unsandboxed, on: daemon) { try $0.resolve($1) },
+                .method("SetPaused", in: ["paused": "b"], by: .unsandboxed, on: daemon) { try $0.setPaused($1) },
+                .method("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], by: .unsandboxed, on: daemon) {
                     try $0.setStoreSynchronized($1)
                 },
-                .unsandboxed("ListDevices", out: ["devices": "aa{sv}"], on: daemon) { try $0.listDevices($1) },
-                .unsandboxed("RenameDevice", in: ["identifier": "s", "name": "s"], on: daemon) {
+                .method("ListDevices", out: ["devices": "aa{sv}"], by: .unsandboxed, on: daemon) {
+                    try $0.listDevices($1)
+                },
+                .method("RenameDevice", in: ["identifier": "s", "name": "s"], by: .unsandboxed, on: daemon) {
                     try $0.renameDevice($1)
                 },
-                .unsandboxed("ForgetDevice", in: ["identifier": "s"], on: daemon) { try $0.forgetDevice($1) },
-                .unsandboxed(
+                .method("ForgetDevice", in: ["identifier": "s"], by: .unsandboxed, on: daemon) {
+                    try $0.forgetDevice($1)
+                },
+                .method(
                     "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
-                    sensitive: true, on: daemon
+                    sensitive: true, by: .unsandboxed, on: daemon
                 ) { try $0.checkBackend($1) },
-                .unsandboxed("GetUsage", out: ["usage": "a{sv}"], on: daemon) { try $0.getUsage($1) },
-                .unsandboxed("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], on: daemon) {
+                .method("GetUsage", out: ["usage": "a{sv}"], by: .unsandboxed, on: daemon) { try $0.getUsage($1) },
+                .method("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], by: .unsandboxed, on: daemon) {
                     try $0.trimHistory($1)
                 },
-                .method("Subscribe", in: ["flags": "t"], on: daemon) { try $0.subscribe($1, daemon) },
-                .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
+                .method("Subscribe", in: ["flags": "t"], by: .everybody, on: daemon) { try $0.subscribe($1, daemon) },
+                .method("Unsubscribe", by: .everybody, on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal("AccountChanged", ["state": "s", "info": "a{sv}"]),
                 .property("State", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.state.status.rawValue)
@@ -346,8 +357,7 @@ extension UserAccount {
                 .property("LastErrorName", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastError.map { BusError(remote: $0).name } ?? "")
                 },
-                .unguardedProperty("LastErrorMessage", "s", changes: .silently) { account, message, peer in
-                    let client = daemon.clients.client(peer)
+                .property("LastErrorMessage", "s", changes: .silently, on: daemon) { account, message, client in
                     try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
                 },
                 .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
@@ -372,21 +382,6 @@ extension UserAccount {
                     try message.append(strings: account.savings)
                 },
             ])
-    }
-}
-
-extension Interface<UserAccount>.Member {
-    /// Makes a method that sandboxed apps may not call, because it controls the account.
-    @BusActor
-    fileprivate static func unsandboxed(
-        _ name: String, in arguments: KeyValuePairs<String, String> = [:],
-        out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, on daemon: Daemon,
-        _ handler: @escaping @BusActor (UserAccount, MethodCall) throws -> Void
-    ) -> Self {
-        .method(name, in: arguments, out: results, sensitive: sensitive, on: daemon) { account, call in
-            try daemon.checkUnsandboxed(call.peer)
-            try handler(account, call)
-        }
     }
 }
 

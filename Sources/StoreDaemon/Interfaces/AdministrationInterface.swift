@@ -12,17 +12,8 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension Daemon {
-    private func checkAdministers(_ call: MethodCall) throws {
-        let uid = call.peer.credentials.uid
-        guard uid == 0 || uid == geteuid() else {
-            throw BusError.accessDenied("Only root may administer the data of all users.")
-        }
-        try checkUnsandboxed(call.peer)
-    }
-
     fileprivate func listData(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        try checkAdministers(call)
         call.answer(on: self) {
             try await self.files.result { [directory = self.configuration.stateDirectory] in
                 UserData.all(in: directory).map { ($0, $0.bytes) }
@@ -51,7 +42,6 @@ extension Daemon {
 
     fileprivate func backUp(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        try checkAdministers(call)
         writes.commit()
         let (directory, time) = (configuration.stateDirectory, environment.time())
         call.answer(on: self) {
@@ -65,7 +55,6 @@ extension Daemon {
         let (name, uid) = (try call.message.readString(atMost: TextBound.name), try call.message.readUInt32())
         let flags = try call.message.readFlags(0x3)
         let (replaces, isCheck) = (flags & 0x1 != 0, flags & 0x2 != 0)
-        try checkAdministers(call)
         if isCheck, !replaces { try checkIsFree(UserDirectory(of: uid, in: configuration.stateDirectory)) }
         if isCheck, name.isEmpty { return try call.reply() }
         let data = try UserData.named(name, in: configuration.stateDirectory)
@@ -100,7 +89,6 @@ extension Daemon {
     fileprivate func delete(_ call: MethodCall) throws {
         let name = try call.message.readString(atMost: TextBound.name)
         let isForced = try call.message.readFlags(0x1) != 0
-        try checkAdministers(call)
         if let backup = DataBackup.path(of: name, in: configuration.stateDirectory) {
             return call.answer(on: self) { try await self.files.result { try RemovedData.remove(backup) } }
         }
@@ -136,10 +124,18 @@ extension Daemon {
         Interface(
             BusNames.administrationInterface,
             [
-                .method("ListData", in: ["flags": "t"], out: ["data": "aa{sv}"], on: daemon) { try $0.listData($1) },
-                .method("BackUp", in: ["flags": "t"], out: ["directory": "s"], on: daemon) { try $0.backUp($1) },
-                .method("Adopt", in: ["name": "s", "uid": "u", "flags": "t"], on: daemon) { try $0.adopt($1) },
-                .method("Delete", in: ["name": "s", "flags": "t"], on: daemon) { try $0.delete($1) },
+                .method("ListData", in: ["flags": "t"], out: ["data": "aa{sv}"], by: .administrators, on: daemon) {
+                    try $0.listData($1)
+                },
+                .method("BackUp", in: ["flags": "t"], out: ["directory": "s"], by: .administrators, on: daemon) {
+                    try $0.backUp($1)
+                },
+                .method("Adopt", in: ["name": "s", "uid": "u", "flags": "t"], by: .administrators, on: daemon) {
+                    try $0.adopt($1)
+                },
+                .method("Delete", in: ["name": "s", "flags": "t"], by: .administrators, on: daemon) {
+                    try $0.delete($1)
+                },
                 .property("StateDirectory", "s", changes: .never, to: .unsandboxed, on: daemon) { daemon, message in
                     try message.append(text: daemon.configuration.stateDirectory)
                 },

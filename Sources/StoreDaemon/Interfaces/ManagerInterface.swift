@@ -89,7 +89,7 @@ extension Daemon {
         let everybody = try call.message.readFlags(0x1) != 0
         let client = clients.client(call.peer)
         guard !everybody || client.isRoot else {
-            throw BusError.accessDenied("Only root may list the stores of every user.")
+            throw BusError.accessDenied("Only root may do this.")
         }
         let uids = everybody ? users.known : [client.uid]
         var list = StoreList()
@@ -131,7 +131,6 @@ extension Daemon {
 
     fileprivate func listUsers(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
-        guard clients.client(call.peer).isRoot else { throw BusError.accessDenied("Only root may list the users.") }
         let uids = users.known
         try call.reply { reply in
             try reply.container("a", "(uo)") {
@@ -149,7 +148,6 @@ extension Daemon {
         let identifier = try call.message.readString(atMost: TextBound.name)
         let flags = try call.message.readFlags(0x3)
         let (isEverywhere, discardsChanges) = (flags & 0x1 != 0, flags & 0x2 != 0)
-        try checkUnsandboxed(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
         if !isEverywhere { try user.account.move.checkIsOver() }
         let keys = try user.recovering {
@@ -195,7 +193,6 @@ extension Daemon {
     fileprivate func registerManifest(_ call: MethodCall) throws {
         let bytes = try call.message.readBytes()
         _ = try call.message.readOptions()
-        try checkUnsandboxed(call.peer)
         let user = try users.user(clients.client(call.peer).uid)
         guard bytes.count <= Manifest.maximumSize else {
             throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most.")
@@ -216,11 +213,6 @@ extension Daemon {
     }
 
     fileprivate func reload(_ call: MethodCall) throws {
-        let uid = call.peer.credentials.uid
-        guard uid == 0 || uid == geteuid() else {
-            throw BusError.accessDenied("Only root and the service's own user may call Reload.")
-        }
-        try checkUnsandboxed(call.peer)
         try reload()
         try call.reply()
     }
@@ -234,21 +226,23 @@ extension Daemon {
             [
                 .method(
                     "OpenStore", in: ["identifier": "s", "options": "a{sv}"], out: ["store": "o", "info": "a{sv}"],
-                    on: daemon
+                    by: .everybody, on: daemon
                 ) { try $0.openStore($1) },
-                .method("ListStores", in: ["flags": "t"], out: ["stores": "a(uso)"], on: daemon) {
+                .method("ListStores", in: ["flags": "t"], out: ["stores": "a(uso)"], by: .everybody, on: daemon) {
                     try $0.listStores($1)
                 },
-                .method("ListUsers", in: ["flags": "t"], out: ["users": "a(uo)"], on: daemon) {
+                .method("ListUsers", in: ["flags": "t"], out: ["users": "a(uo)"], by: .root, on: daemon) {
                     try $0.listUsers($1)
                 },
-                .method("RemoveStore", in: ["identifier": "s", "flags": "t"], on: daemon) { try $0.removeStore($1) },
-                .method("Identify", out: ["identity": "a{sv}"], on: daemon) { try $0.identify($1) },
+                .method("RemoveStore", in: ["identifier": "s", "flags": "t"], by: .unsandboxed, on: daemon) {
+                    try $0.removeStore($1)
+                },
+                .method("Identify", out: ["identity": "a{sv}"], by: .everybody, on: daemon) { try $0.identify($1) },
                 .method(
                     "RegisterManifest", in: ["plist": "ay", "options": "a{sv}"], out: ["identifiers": "as"],
-                    on: daemon
+                    by: .unsandboxed, on: daemon
                 ) { try $0.registerManifest($1) },
-                .method("Reload", on: daemon) { try $0.reload($1) },
+                .method("Reload", by: .administrators, on: daemon) { try $0.reload($1) },
                 .property("Version", "s", changes: .never, to: .everybody, on: daemon) { daemon, message in
                     try message.append(daemon.configuration.version)
                 },

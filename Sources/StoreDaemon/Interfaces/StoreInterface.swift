@@ -225,29 +225,34 @@ extension UserStore {
         Interface(
             BusNames.storeInterface,
             [
-                .method("GetValue", in: ["key": "s"], out: ["value": "v"], on: daemon) { try $0.getValue($1) },
-                .method("GetValues", in: ["keys": "as"], out: ["values": "a{sv}"], on: daemon) {
+                .method("GetValue", in: ["key": "s"], out: ["value": "v"], by: .everybody, on: daemon) {
+                    try $0.getValue($1)
+                },
+                .method("GetValues", in: ["keys": "as"], out: ["values": "a{sv}"], by: .everybody, on: daemon) {
                     try $0.getValues($1)
                 },
                 .method(
                     "GetSnapshot", in: ["since_generation": "t", "flags": "t"],
-                    out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], on: daemon
+                    out: ["generation": "t", "complete": "b", "values": "a{sv}", "removed": "as"], by: .everybody,
+                    on: daemon
                 ) { try $0.getSnapshot($1) },
                 .write("SetValue", in: ["key": "s", "value": "v"], on: daemon) { try $0.setValue($1, daemon) },
                 .write("RemoveValue", in: ["key": "s"], on: daemon) { try $0.removeValue($1, daemon) },
                 .write("Apply", in: ["set": "a{sv}", "remove": "as", "options": "a{sv}"], on: daemon) {
                     try $0.apply($1, daemon)
                 },
-                .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], on: daemon) {
+                .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], by: .everybody, on: daemon) {
                     try $0.synchronize($1)
                 },
-                .method("GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], on: daemon) {
+                .method(
+                    "GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], by: .everybody, on: daemon
+                ) {
                     try $0.getHistory($1)
                 },
-                .method("Subscribe", in: ["flags": "t"], out: ["generation": "t"], on: daemon) {
+                .method("Subscribe", in: ["flags": "t"], out: ["generation": "t"], by: .everybody, on: daemon) {
                     try $0.subscribe($1, daemon)
                 },
-                .method("Unsubscribe", on: daemon) { try $0.unsubscribe($1, daemon) },
+                .method("Unsubscribe", by: .everybody, on: daemon) { try $0.unsubscribe($1, daemon) },
                 .signal(
                     "DidChangeExternally",
                     ["reason": "u", "changed_keys": "as", "generation": "t", "info": "a{sv}"]),
