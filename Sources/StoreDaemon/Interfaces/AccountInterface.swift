@@ -58,14 +58,13 @@ extension UserAccount {
     }
 
     fileprivate func signOut(_ call: MethodCall) throws {
-        let options = try call.message.readOptions(["keep-values": "b", "keep-last-key": "b", "only-attempt": "b"])
+        let options = try call.message.readOptions([
+            "keep-values": "b", "keep-last-key": "b", "only-attempt": "b", "only-check": "b",
+        ])
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
-            if options.boolean("keep-last-key", default: false) {
-                // Nobody is told the phrase while the account moves.
-                try self.move.checkIsOver()
-                try self.keys.checkMayLeave(isReachable: self.sync.lastError == nil)
-            }
+            try self.checkMaySignOut(keepingLastKey: options.boolean("keep-last-key", default: false))
+            if options.boolean("only-check", default: false) { return }
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {
                 await self.attempts.turn()

@@ -249,10 +249,18 @@ extension UserAccount {
         daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
     }
 
+    /// Refuses to sign out if no account is signed in, or if its key could be lost.
+    /// - Parameter keepsLastKey: whether to look beyond a move to another key.
+    func checkMaySignOut(keepingLastKey keepsLastKey: Bool) throws {
+        guard sync.isSignedIn || saved.exists else { throw Self.notSignedIn }
+        // Nobody is told the phrase while the account moves.
+        try move.checkIsOver()
+        if keepsLastKey { try keys.checkMayLeave(isReachable: sync.lastError == nil) }
+    }
+
     /// Signs out, whatever is under way.
     func signOut(keepingValues: Bool) throws {
-        guard sync.isSignedIn || saved.exists else { throw Self.notSignedIn }
-        try move.checkIsOver()
+        try checkMaySignOut(keepingLastKey: false)
         // Values are removed before the file: after a crash in between, the user can sign out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         let leaving = try saved.leave()

@@ -30,12 +30,18 @@ package struct AccountObject: ServiceObject {
     }
 
     /// `SignOut`: leaves the account.
-    /// - Parameter keepsLastKey: whether to fail if nobody has confirmed the encrypted account's recovery phrase.
-    package func signOut(keepingValues: Bool = true, keepingLastKey keepsLastKey: Bool = false) async throws {
+    /// - Parameters:
+    ///   - keepsLastKey: whether to fail if nobody has confirmed the encrypted account's recovery phrase, or if files
+    ///     from before it had its key are left.
+    ///   - onlyChecks: whether only to fail where signing out would.
+    package func signOut(
+        keepingValues: Bool = true, keepingLastKey keepsLastKey: Bool = false, onlyChecking onlyChecks: Bool = false
+    ) async throws {
         try await call("SignOut") { message in
             try message.appendDictionary {
                 try message.append(entry: "keep-values", .boolean(keepingValues))
                 if keepsLastKey { try message.append(entry: "keep-last-key", .boolean(true)) }
+                if onlyChecks { try message.append(entry: "only-check", .boolean(true)) }
             }
         }
     }

@@ -317,11 +317,6 @@ extension Catalogue {
             "Das Konto ist verschlüsselt. Seine Wiederherstellungswörter (zwölf) für {1}: ",
         "The account is encrypted. These are its recovery words:":
             "Das Konto ist verschlüsselt. Dies sind seine Wiederherstellungswörter:",
-        "The account is moving to a new key that only this device has. Wait until the move is complete.":
-            """
-        Das Konto wechselt gerade zu einem neuen Schlüssel, den nur dieses Gerät hat. Warten Sie, bis der Wechsel \
-        beendet ist.
-        """,
         "The account is not encrypted, so it has no key to replace; encrypt it instead.":
             "Das Konto ist nicht verschlüsselt und hat keinen Schlüssel zum Ersetzen; verschlüsseln Sie es stattdessen.",
         "The account is not encrypted, so it has no key.":

@@ -155,7 +155,11 @@ struct SignOutCommand: ServiceCommand {
                     .refused, "This device is signed out already; its values are kept.",
                     advice: "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.")
             }
-            if options.change.check { try await check(object, account) }
+            if options.change.check {
+                try await checkValues(object, account)
+                try await object.signOut(
+                    keepingValues: !clearValues, keepingLastKey: keepsLastKey, onlyChecking: true)
+            }
             return "sign out of \(account.backend)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
             try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
@@ -170,21 +174,12 @@ struct SignOutCommand: ServiceCommand {
         return try await object.devices().contains { $0.isThisOne && !$0.moves.isEmpty }
     }
 
-    /// Fails if signing out would be refused, as far as that can be told without syncing.
+    /// Fails if signing out would lose values, as far as that can be told without syncing.
     @BusActor
-    private func check(_ object: AccountObject, _ account: AccountDescription) async throws {
-        if clearValues, !discardChanges {
-            let unsaved = Failure.unsaved(try await object.unsavedChanges(check: true))
-            if let failure = unsaved ?? .excluded(account.excludedChanges) { throw failure }
-        }
-        if try await isMoving() {
-            throw Failure(
-                .refused,
-                "The account is moving to a new key that only this device has. Wait until the move is complete.")
-        }
-        if account.isPhraseUnconfirmed, !forgetKey {
-            throw Failure(.refused, LastKey.reason, advice: LastKey.advice)
-        }
+    private func checkValues(_ object: AccountObject, _ account: AccountDescription) async throws {
+        if !clearValues || discardChanges { return }
+        let unsaved = Failure.unsaved(try await object.unsavedChanges(check: true))
+        if let failure = unsaved ?? .excluded(account.excludedChanges) { throw failure }
     }
 }
 
