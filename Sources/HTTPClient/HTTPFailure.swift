@@ -72,9 +72,17 @@ extension HTTPFailure: CustomStringConvertible {
 
     /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
     private static func advice(on reason: String) -> String {
-        reason.contains("not yet valid") || reason.contains("expired")
+        isOutOfDate(reason)
             ? "Check this device's clock. If it is right, renew the server's certificate."
-            : "If the server has an authority of its own, sign in with its certificate; \"ubiquitousctl account renew "
-                + "--ca-file FILE\" gives it to an account that is signed in."
+            : "If the server has an authority of its own, its certificate has to be given."
+    }
+
+    /// Whether another authority's certificate may be what is missing.
+    package var isAuthorityUnknown: Bool {
+        if case .certificate(_, let reason) = self { !Self.isOutOfDate(reason) } else { false }
+    }
+
+    private static func isOutOfDate(_ reason: String) -> Bool {
+        reason.contains("not yet valid") || reason.contains("expired")
     }
 }

@@ -12,6 +12,8 @@ public struct BackendCheck: Equatable, Sendable {
     public let detail: String
     /// The kind of failure; `nil` if the step succeeded, or failed for a reason of its own.
     public private(set) var code: RemoteError.Code?
+    /// What is known of the failure beyond its kind.
+    public private(set) var reason: RemoteError.Reason?
 
     /// Makes a step from its parts.
     public init(step: String, isPassed: Bool, isDoubtful: Bool = false, detail: String = "") {
@@ -24,6 +26,6 @@ public struct BackendCheck: Equatable, Sendable {
     /// Makes a step that failed.
     public init(step: String, failed error: RemoteError) {
         self.init(step: step, isPassed: false, detail: error.message)
-        code = error.code
+        (code, reason) = (error.code, error.reason)
     }
 }

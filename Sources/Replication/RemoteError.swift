@@ -11,17 +11,19 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// For how many seconds the remote asks not to be called, as by HTTP's `Retry-After`; `nil` if it doesn't ask.
     public let retryAfter: Int?
 
-    /// Whether a server answered that there is nothing at the address. A new account may be created there. It doesn't
-    /// prove that an account is gone: the server's disk may not be mounted.
-    public let isFolderMissing: Bool
+    /// What is known beyond the kind; `nil` if nothing is. Programs give advice by it.
+    public let reason: Reason?
+
+    /// Whether a server answered that there is nothing at the address.
+    public var isFolderMissing: Bool { reason == .folderMissing }
 
     /// With `keyNeeded`, if this device has the account unencrypted: the identifier of the encrypted one in the remote.
     package var encryptedAccount: String?
 
     /// Makes an error from its parts; the message is truncated and cleaned.
-    public init(_ code: Code, _ message: String, retryAfter: Int? = nil, isFolderMissing: Bool = false) {
+    public init(_ code: Code, _ message: String, retryAfter: Int? = nil, reason: Reason? = nil) {
         self.code = code
-        self.isFolderMissing = isFolderMissing
+        self.reason = reason
         // It may quote a server.
         self.message = message.cleaned(atMost: 1000)
         self.retryAfter = retryAfter
@@ -39,6 +41,23 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
 
     /// The sentence.
     public var description: String { message }
+
+    /// Particular failures, by their names on the bus.
+    public enum Reason: String, Sendable {
+        /// A server answered that there is nothing at the address. A new account may be created there. It doesn't prove
+        /// that an account is gone: the server's disk may not be mounted.
+        case folderMissing = "folder-missing"
+        /// Parts of the account have not arrived in the remote, and the first download waits for them.
+        case firstPartsMissing = "first-parts-missing"
+        /// Parts that another device has uploaded have not arrived in the remote.
+        case partsMissing = "parts-missing"
+        /// The remote was emptied, or holds another account.
+        case accountReplaced = "account-replaced"
+        /// The file that says which account is in the remote is damaged, or has not arrived.
+        case markerDamaged = "marker-damaged"
+        /// No authority that this device trusts has signed the server's certificate.
+        case authorityUnknown = "authority-unknown"
+    }
 
     /// The kinds of failure.
     public enum Code: String, Sendable {

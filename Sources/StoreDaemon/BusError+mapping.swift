@@ -72,22 +72,51 @@ extension BusError {
     }
 
     init(remote error: RemoteError) {
+        let sentence = error.advised
         self =
             switch error.code {
-            case .unavailable: .store(.backendUnavailable, error.message)
-            case .unauthorized: .store(.backendAuthenticationFailed, error.message)
-            case .denied: .accessDenied(error.message)
-            case .full: .store(.backendFull, error.message)
-            case .noAccount: .store(.noAccount, error.message)
-            case .reset: .store(.remoteReset, error.message)
-            case .tooNew: .store(.remoteFormatTooNew, error.message)
-            case .damaged: .store(.corrupt, error.message)
-            case .unsupported: .store(.backendUnsupported, error.message)
-            case .keyNeeded: .store(.keyNeeded, error.message)
-            case .keyWrong: .store(.keyWrong, error.message)
-            case .inPlain, .otherKeys: .store(.conflict, error.message)
-            case .device: .inputOutput(error.message)
+            case .unavailable: .store(.backendUnavailable, sentence)
+            case .unauthorized: .store(.backendAuthenticationFailed, sentence)
+            case .denied: .accessDenied(sentence)
+            case .full: .store(.backendFull, sentence)
+            case .noAccount: .store(.noAccount, sentence)
+            case .reset: .store(.remoteReset, sentence)
+            case .tooNew: .store(.remoteFormatTooNew, sentence)
+            case .damaged: .store(.corrupt, sentence)
+            case .unsupported: .store(.backendUnsupported, sentence)
+            case .keyNeeded: .store(.keyNeeded, sentence)
+            case .keyWrong: .store(.keyWrong, sentence)
+            case .inPlain, .otherKeys: .store(.conflict, sentence)
+            case .device: .inputOutput(sentence)
             }
+    }
+}
+
+extension RemoteError {
+    /// The message, with what the user can do about it.
+    var advised: String {
+        guard let advice = reason.flatMap({ $0.advice(on: code) }) else { return message }
+        return "\(message) \(advice)"
+    }
+}
+
+extension RemoteError.Reason {
+    fileprivate func advice(on code: RemoteError.Code) -> String? {
+        switch self {
+        case .folderMissing where code == .unavailable:
+            "If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device."
+        case .folderMissing: nil
+        case .firstPartsMissing:
+            "If they never will, \"ubiquitousctl account resolve local\" continues without them."
+        case .partsMissing: "If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait."
+        case .accountReplaced: "Say which side is right with \"ubiquitousctl account resolve\"."
+        case .markerDamaged:
+            "If it stays so, \"ubiquitousctl account resolve local\" on a device of the account writes it again."
+        case .authorityUnknown:
+            """
+            "ubiquitousctl account renew --ca-file FILE" gives it to an account that is signed in.
+            """
+        }
     }
 }
 

@@ -155,7 +155,7 @@ extension AccountReplica: BackendUser {
     package func note(_ pull: any RemotePull) throws {
         guard pull.account.isNamed(database.account.identifier) else {
             throw RemoteError(
-                .reset, "The remote holds another account, or was emptied; say which side is right with Resolve.")
+                .reset, "The remote holds another account, or was emptied.", reason: .accountReplaced)
         }
         try rename(to: pull.account, formerly: formerNames(of: pull.account))
         identifiers = pull.account.aliases.union([pull.account.identifier])

@@ -8,11 +8,6 @@ extension RemoteError {
     init(_ error: any Error) {
         self =
             switch error {
-            case let error as RemoteError where error.isFolderMissing:
-                RemoteError(
-                    error.code,
-                    error.message + " If it was deleted, \"ubiquitousctl account resolve local\" creates it again "
-                        + "from this device.", retryAfter: error.retryAfter, isFolderMissing: true)
             case let error as RemoteError: error
             case EngineError.diskFull:
                 RemoteError(.device, "There is no space left on this device for the user's data. Free some.")

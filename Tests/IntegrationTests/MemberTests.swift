@@ -296,7 +296,7 @@ struct MemberTests {
                     "DeviceName": .string("device"), "InitialSyncDone": .boolean(false), "ExcludedChanges": .integer(0),
                     "PendingChanges": .integer(0),
                     "LastPullUSec": .integer(0), "LastPushUSec": .integer(0), "LastErrorName": .string(""),
-                    "LastErrorMessage": .string(""), "NextAttemptUSec": .integer(0),
+                    "LastErrorMessage": .string(""), "LastErrorReason": .string(""), "NextAttemptUSec": .integer(0),
                     "NextSyncUSec": .integer(0), "SlowedBy": .array([]), "Encrypted": .boolean(false),
                     "PhraseUnconfirmed": .boolean(false), "ShowsFormerAccount": .boolean(false),
                 ]

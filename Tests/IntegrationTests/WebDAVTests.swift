@@ -92,9 +92,7 @@ struct WebDAVTests {
             let account = laptop.client.account
             #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
             #expect(try await account.state() == "offline")
-            // The panel's words depend on this beginning.
-            let message = try await account.property("LastErrorMessage")
-            #expect("\(message)".contains("There is no folder "), "\(message)")
+            #expect(try await account.property("LastErrorReason") == .string("folder-missing"))
             try await laptop.set("meanwhile", .integer(1))
             if isMadeByHand {
                 try server.makeFolder("sync")

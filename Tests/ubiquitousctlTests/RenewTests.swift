@@ -131,6 +131,19 @@ import UbiquitousStoreTesting
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
+    func `a check of resolving says that the account's folder is made again`() async throws {
+        try await Self.withServer { terminal, server, words in
+            expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            try FileManager.default.removeItem(atPath: server.root + "/sync")
+            let check = try await terminal.ctl("account", "resolve", "local", "--check")
+            #expect(check.output == "would make the account's folder again", "\(check)")
+            expect(try await terminal.ctl("account", "resolve", "remote", "--check"), 4, "There is no folder")
+            expect(try await terminal.ctl("account", "resolve", "local"), 0)
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
     func `the doctor trusts the account's authority for the account's server`() async throws {
         try await Self.withServer { terminal, server, words in
             expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)

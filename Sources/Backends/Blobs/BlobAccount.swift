@@ -47,7 +47,7 @@ final class BlobAccount<Storage: BlobStorage> {
         do throws(RemoteError) { found = try await markers.read(protection) } catch {
             // This device doesn't have the account yet, so a missing directory means the same as an empty one.
             let isNone = error.isFolderMissing && !createsAccount
-            throw isNone ? RemoteError(.noAccount, error.message, isFolderMissing: true) : error
+            throw isNone ? RemoteError(.noAccount, error.message, reason: .folderMissing) : error
         }
         let isByPhrase = try await unlock(found)
         if found.isEmpty {
@@ -378,8 +378,7 @@ extension RemoteError {
         .unavailable, "The account is moving to a new key. Wait until the move is complete.")
     static let damagedMarker = RemoteError(
         .damaged,
-        "The file that says which account is here is damaged or has not arrived completely. If it stays so, \"ubiquitousctl "
-            + "account resolve local\" on a device of the account writes it again.")
+        "The file that says which account is here is damaged or has not arrived completely.", reason: .markerDamaged)
     package static let keyNeeded = RemoteError(
         .keyNeeded, "The account is encrypted, and this device does not have its key. Enter its recovery phrase.")
     /// The error for an account that is encrypted although this device knows it as unencrypted.

@@ -80,7 +80,7 @@ extension RemoteError {
         case .secureConnection where member.isSecure: advice = " If it has no TLS, the address must begin with etcd://."
         default: advice = ""
         }
-        self.init(error.code, error.message + advice)
+        self.init(error.code, error.message + advice, reason: error.reason)
     }
 
     /// Makes the error that tells users why a member refused a request.

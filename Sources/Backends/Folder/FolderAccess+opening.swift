@@ -99,7 +99,7 @@ extension FolderAccess {
             // Whether one can be created is known now.
             try naming(path) { () throws(SystemError) in try root.checkWriting() }
             throw RemoteError(
-                .noAccount, "\(place) doesn't exist yet; it is created with the first account.", isFolderMissing: true)
+                .noAccount, "\(place) doesn't exist yet; it is created with the first account.", reason: .folderMissing)
         }
     }
 

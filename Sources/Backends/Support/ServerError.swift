@@ -9,7 +9,9 @@ extension RemoteError {
     package init(_ failure: HTTPFailure) {
         switch failure {
         case .libraryMissing, .authority, .unsendable: self.init(.unsupported, failure.description)
-        default: self.init(.unavailable, failure.description)
+        default:
+            self.init(
+                .unavailable, failure.description, reason: failure.isAuthorityUnknown ? .authorityUnknown : nil)
         }
     }
 

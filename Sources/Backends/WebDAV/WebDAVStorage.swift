@@ -214,7 +214,7 @@ package final class WebDAVStorage: BlobStorage {
     var missingFolder: RemoteError {
         RemoteError(
             .unavailable,
-            "There is no folder \(url.address.path) on \(url.address.host).", isFolderMissing: true)
+            "There is no folder \(url.address.path) on \(url.address.host).", reason: .folderMissing)
     }
 
     func wrongPath(below above: String) -> RemoteError {

@@ -207,7 +207,7 @@ private struct AccountSentence {
 
     private static func offline(_ account: AccountDescription, _ place: String, _ now: UInt64) -> Self {
         // The service has one name for this and for a server that is away, because either may pass.
-        if account.lastError?.message.hasPrefix("There is no folder ") == true {
+        if account.isFolderMissing {
             return Self(
                 .waiting, tr("The Folder Is Missing"),
                 tr(

@@ -268,12 +268,10 @@ package struct SyncCycle: Sendable {
         isPullComplete = isRead
         let waits = isAwaitingParts && beginsAnew && !acceptsGaps
         if isAwaitingParts {
-            let sentence = "Parts of the account have not arrived in the remote yet."
-            let advice =
-                waits
-                ? " If they never will, \"ubiquitousctl account resolve local\" continues without them."
-                : " If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait."
-            noteProblem(RemoteError(.unavailable, sentence + advice))
+            noteProblem(
+                RemoteError(
+                    .unavailable, "Parts of the account have not arrived in the remote yet.",
+                    reason: waits ? .firstPartsMissing : .partsMissing))
         }
         if waits { return nil }
         return .keep(isRead: isRead, tooLarge: tooLarge)

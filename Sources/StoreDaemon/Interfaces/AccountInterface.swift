@@ -106,11 +106,10 @@ extension UserAccount {
                         try reply.append(entry: "step", text: check.step)
                         try reply.append(entry: "ok", .boolean(check.isPassed))
                         if check.isDoubtful { try reply.append(entry: "doubtful", .boolean(true)) }
-                        try reply.append(entry: "detail", text: check.detail)
-                        if let code = check.code {
-                            let error = BusError(remote: RemoteError(code, check.detail))
-                            try reply.append(entry: "error", text: error.name)
-                        }
+                        let error = check.code.map { RemoteError($0, check.detail, reason: check.reason) }
+                        try reply.append(entry: "detail", text: error?.advised ?? check.detail)
+                        if let error { try reply.append(entry: "error", text: BusError(remote: error).name) }
+                        if let reason = error?.reason { try reply.append(entry: "reason", text: reason.rawValue) }
                     }
                 }
             }
@@ -358,6 +357,9 @@ extension UserAccount {
                 },
                 .property("LastErrorMessage", "s", changes: .silently, on: daemon) { account, message, client in
                     try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
+                },
+                .property("LastErrorReason", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
+                    try message.append(account.sync.lastError?.reason?.rawValue ?? "")
                 },
                 .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(account.remotes.defaultAddress ?? "")

@@ -41,7 +41,7 @@ struct AccountLog {
         guard let left = changes.admit(now) else { return nil }
         let omission = left == 0 ? "" : " (\(left) changes before this one were not logged.)"
         guard let error else { return Line(level: .notice, text: "The account of \(name) works again.\(omission)") }
-        let text = "The account of \(name): \(error.code.words): \(error.message)\(omission)"
+        let text = "The account of \(name): \(error.code.words): \(error.advised)\(omission)"
         return Line(level: error.code == .unavailable ? .notice : .warning, text: text)
     }
 }

@@ -137,7 +137,7 @@ final class MoveToKey {
         }
     }
 
-    private var problem: String { sync.lastError?.message ?? "" }
+    private var problem: String { sync.lastError?.advised ?? "" }
 
     private func change(to backend: LoggingBackend, onlyReads: Bool) {
         sync.change(to: backend, onlyReads: onlyReads)

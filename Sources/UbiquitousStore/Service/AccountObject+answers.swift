@@ -72,6 +72,8 @@ package struct BackendStep: Sendable, Equatable {
     package let detail: String
     /// The error that signing in would have; `nil` if the step passed, or the service doesn't say.
     package var code: UbiquitousStoreError.Code?
+    /// Whether it failed because no authority that this device trusts has signed the server's certificate.
+    package var isAuthorityUnknown = false
 }
 
 /// The size of a user's database, in bytes.
@@ -129,6 +131,9 @@ package struct AccountDescription: Sendable {
     package let lastPush: UInt64
     /// The current error of sync, with the code of its name; `nil` if there is none.
     package let lastError: UbiquitousStoreError?
+    /// Whether the error is that the remote answers, but the account's folder is missing; false if an older service
+    /// doesn't say.
+    package let isFolderMissing: Bool
     /// When the service will retry after an error; 0 if there is none.
     package let nextAttempt: UInt64
     /// When the next sync cycle is due; 0 if none is.
@@ -168,6 +173,7 @@ package struct AccountDescription: Sendable {
         defaultBackend = properties.string("DefaultBackend")
         freeBytes = properties["FreeBytes"] == nil ? .max : properties.integer("FreeBytes")
         databasesSetAside = properties.strings("DatabasesSetAside")
+        isFolderMissing = properties.string("LastErrorReason") == "folder-missing"
         let name = properties.string("LastErrorName")
         let message = properties.string("LastErrorMessage")
         lastError =

@@ -61,7 +61,8 @@ package struct AccountObject: ServiceObject {
             try $0.readDictionaries().map {
                 BackendStep(
                     step: $0.string("step"), isPassed: $0.boolean("ok"), isDoubtful: $0.boolean("doubtful"),
-                    detail: $0.string("detail"), code: UbiquitousStoreError.code(named: $0.string("error")))
+                    detail: $0.string("detail"), code: UbiquitousStoreError.code(named: $0.string("error")),
+                    isAuthorityUnknown: $0.string("reason") == "authority-unknown")
             }
         }
     }

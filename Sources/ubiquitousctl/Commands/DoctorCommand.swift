@@ -255,7 +255,7 @@ private struct Finding: Sendable {
                 advice.text
             } else if step.step == "clock", step.isDoubtful {
                 "\"timedatectl\" shows this device's time, and what sets it."
-            } else if step.detail.contains("an authority of its own") {
+            } else if step.isAuthorityUnknown {
                 isNamed
                     ? "Name the file of its certificate with --ca-file, here and for signing in."
                     : "\"ubiquitousctl account renew --ca-file FILE\" takes its certificate."

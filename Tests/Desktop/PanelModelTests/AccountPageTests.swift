@@ -57,10 +57,8 @@ struct AccountPageTests {
     }
 
     @Test func `a folder that is not there is told apart from a server that is away`() {
-        let message: [String: Value] = [
-            "LastErrorMessage": .string("There is no folder /remote.php/x on cloud.example.org.")
-        ]
-        let page = page("offline", error: "BackendUnavailable", message)
+        let missing: [String: Value] = ["LastErrorReason": .string("folder-missing")]
+        let page = page("offline", error: "BackendUnavailable", missing)
         #expect(page.title == "The Folder Is Missing" && page.tone == .waiting && page.step == .tryNow)
         #expect(page.explanation.hasPrefix("cloud.example.org responds"))
     }

@@ -84,7 +84,7 @@ struct ResolveCommand: ServiceCommand {
                 isResolved = try await resolvesUnnoticedDamage(of: object)
             } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
                 // The account's folder may be gone from a server that can be reached.
-                if side == .local, options.change.check, error.message.hasPrefix("There is no folder /") {
+                if side == .local, options.change.check, try await object.properties().isFolderMissing {
                     return "make the account's folder again"
                 }
                 isResolved = try await resolvesUnnoticedDamage(of: object)
