@@ -55,6 +55,9 @@ let package = Package(
         // XML, for the answers of WebDAV servers.
         .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
 
+        // The service's messages in users' languages, for the programs that show them.
+        .target(name: "ServiceMessages"),
+
         // Whole files, read and written.
         .target(name: "Files"),
 
@@ -158,6 +161,7 @@ let package = Package(
             dependencies: [
                 "UbiquitousStore", "DefaultsDomains", "ManagedDefaults", "StoreBus", "SDBus", "PropertyList",
                 "PropertyListFiles", "AppManifest", "Files", "RemoteAddress", "PlainText", "RecoveryWordList",
+                "ServiceMessages",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/ubiquitousctl"),
@@ -192,6 +196,7 @@ let package = Package(
             name: "BackendTesting",
             dependencies: ["Blobs", "Sealing", "Replication", "PropertyList", "SeededRandom"]),
 
+        .testTarget(name: "ServiceMessagesTests", dependencies: ["ServiceMessages"]),
         .testTarget(name: "FilesTests", dependencies: ["Files"]),
         .testTarget(name: "PlainTextTests", dependencies: ["PlainText", "SeededRandom"]),
         .testTarget(name: "RemoteAddressTests", dependencies: ["RemoteAddress"]),
@@ -352,7 +357,7 @@ if Context.environment["UBIQUITOUS_STORE_DESKTOP"] != nil {
             name: "PanelModel",
             dependencies: [
                 "GLibLoop", "UbiquitousStore", "AppManifest", "HTTPClient", "RemoteAddress", "PropertyListFiles",
-                "PropertyList", "StoreBus", "SDBus", "EventLoop", "RecoveryWordList",
+                "PropertyList", "StoreBus", "SDBus", "EventLoop", "RecoveryWordList", "ServiceMessages",
             ],
             path: "Sources/Desktop/PanelModel"),
         .executableTarget(

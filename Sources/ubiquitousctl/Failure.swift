@@ -44,14 +44,14 @@ extension Failure {
         case let failure as Failure: self = failure
         case let error as UbiquitousStoreError: self.init(error)
         case is CancellationError: self.init(.unreachable, "It was interrupted.")
-        default: self.init(.refused, Sentence(verbatim: "\(error)"))
+        default: self.init(.refused, Sentence(service: "\(error)"))
         }
     }
 
     private init(_ error: UbiquitousStoreError) {
         let outcome = Self.outcomes[error.code] ?? .refused
         self.init(
-            outcome, Self.sentences[error.code] ?? Self.said[error.message] ?? Sentence(verbatim: error.message),
+            outcome, Self.sentences[error.code] ?? Sentence(service: error.message),
             advice: Self.advice(on: error.message) ?? Self.advice[error.code])
     }
 
@@ -70,24 +70,6 @@ extension Failure {
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
         .timedOut: "The service doesn't answer.", .unknownObject: "The user has no data on this device.",
         .notSignedIn: "This device isn't signed in.",
-    ]
-
-    /// The service's fixed sentences that users often see, for translation.
-    static let said: [String: Sentence] = [
-        "A device can't forget itself. Sign out instead.": "A device can't forget itself. Sign out instead.",
-        "Only root may administer the data of all users.": "Only root may administer the data of all users.",
-        "Only root may list the stores of every user.": "Only root may list the stores of every user.",
-        "Only root may list the users.": "Only root may list the users.",
-        "The account does not wait for a recovery phrase.": "The account does not wait for a recovery phrase.",
-        "The account is not encrypted, so it has no recovery phrase.":
-            "The account is not encrypted, so it has no recovery phrase.",
-        "The account is not encrypted, so it has no key to replace; encrypt it instead.":
-            "The account is not encrypted, so it has no key to replace; encrypt it instead.",
-        "There can be no such key.": "There can be no such key.",
-        "There is no space left for the data of this user; nothing was stored.":
-            "There is no space left for the data of this user; nothing was stored.",
-        "There is no space left on this device for the user's data. Free some.":
-            "There is no space left on this device for the user's data. Free some.",
     ]
 
     /// Advice, by the beginnings of the service's sentences.

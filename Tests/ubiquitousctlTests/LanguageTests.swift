@@ -5,6 +5,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @testable import ControlCommands
+@testable import ServiceMessages
 
 /// Messages in each language.
 @Suite struct LanguageTests {
@@ -34,16 +35,28 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `the service says the sentences that are translated for it`() throws {
+    @Test func `the service says the messages that are translated for it`() throws {
         let root = repositoryFile("Sources")
         let names = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }
-        let sources = try names.filter { $0.hasSuffix(".swift") && !$0.hasPrefix("ubiquitousctl/") }
-            .map { try String(contentsOfFile: "\(root)/\($0)", encoding: .utf8) }
-        for sentence in Failure.said.keys {
-            #expect(sources.contains { $0.contains("\"\(sentence)\"") }, "\(sentence)")
+        let elsewhere = ["ubiquitousctl/", "Desktop/", "ServiceMessages/"]
+        let sources = names.filter { name in
+            name.hasSuffix(".swift") && !elsewhere.contains { name.hasPrefix($0) }
+        }
+        let texts = try sources.map { try String(contentsOfFile: "\(root)/\($0)", encoding: .utf8) }
+        let said = Set(texts.flatMap { SentenceScanner($0).all() })
+        for translations in ServiceMessages.languages.values {
+            // What is put into another message may be a literal in its interpolation.
+            let unsaid = translations.keys.filter { message in
+                !["", " ", "{1} "].contains { said.contains($0 + message) }
+                    && !texts.contains { $0.contains("\"\(message)\"") }
+            }
+            #expect(unsaid.sorted() == [])
+            for (message, translation) in translations {
+                #expect(Self.placeholders(message) == Self.placeholders(translation), "\(translation)")
+            }
         }
         for beginning in Failure.adviceByBeginning.keys {
-            #expect(sources.contains { $0.contains("\"\(beginning)") }, "\(beginning)")
+            #expect(said.contains { $0.hasPrefix(beginning) }, "\(beginning)")
         }
     }
 
@@ -56,7 +69,9 @@ import UbiquitousStoreTesting
     }
 
     @Test func `the locale decides as it does for gettext`() {
-        func isGerman(_ variables: [String: String]) -> Bool { !Catalogue.of { variables[$0] }.sentences.isEmpty }
+        func isGerman(_ variables: [String: String]) -> Bool {
+            MessageLanguage.preferred(in: { variables[$0] }).contains("de")
+        }
         #expect(isGerman(["LANG": "de_DE.UTF-8"]) && isGerman(["LC_MESSAGES": "de_AT", "LANG": "C"]))
         #expect(isGerman(["LC_ALL": "", "LANG": "de"]) && isGerman(["LANG": "fr_FR.UTF-8", "LANGUAGE": "fr:de"]))
         #expect(!isGerman([:]) && !isGerman(["LANG": "en_US.UTF-8"]) && !isGerman(["LANG": "den_CA"]))
@@ -104,6 +119,12 @@ import UbiquitousStoreTesting
                 "passt nicht zu -date: der Monat 2026-02 hat 28 Tage")
             expect(try await terminal.ctl("history", "", variables: german), 1, "Einen solchen Schlüssel kann es nicht")
             expect(try await terminal.ctl("account", "sync", variables: german), 3, "Gerät ist nicht angemeldet")
+            // The service says this, in English.
+            let nowhere = ["account", "sign-in", "folder:///tmp/nowhere/at/all"]
+            let failed = try await terminal.ctl(arguments: nowhere, variables: german)
+            #expect(failed.error.contains("/tmp/nowhere/at") && !failed.error.contains(" is "), "\(failed)")
+            let english = try await terminal.ctl(arguments: nowhere)
+            #expect(english.code == failed.code && english.error != failed.error, "\(english)")
             let status = try await terminal.ctl("status", variables: german)
             #expect(status.code == 0 && status.output.hasPrefix("State         signed-out"))
         }

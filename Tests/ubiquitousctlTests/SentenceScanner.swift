@@ -24,6 +24,32 @@ struct SentenceScanner {
             + text.matches(of: /: Sentence = (?=")/).map { literal(at: offset($0.range.upperBound)).format }
     }
 
+    /// Returns all literals; concatenated ones count as one.
+    func all() -> [String] {
+        var (index, found, lastEnd) = (0, [String](), Int.max)
+        while index < source.count {
+            if starts(with: "//", index) { index = source[index...].firstIndex(of: "\n") ?? source.count }
+            guard index < source.count, source[index] == "\"" else {
+                index += 1
+                continue
+            }
+            let (format, end) = literal(at: index)
+            if let last = found.last, lastEnd < index, isPlus(lastEnd..<index) {
+                found[found.count - 1] = Self.joined(last, format)
+            } else {
+                found.append(format)
+            }
+            (index, lastEnd) = (end, end)
+        }
+        return found
+    }
+
+    /// Returns two literals as one, with the numbers of the second after those of the first.
+    private static func joined(_ first: String, _ second: String) -> String {
+        let count = first.matches(of: /\{\d\}/).count
+        return first + second.replacing(/\{(\d)\}/) { "{\((Int($0.1) ?? 0) + count)}" }
+    }
+
     /// Returns the literals that are sentences between a match of `opening` and the bracket that closes it.
     func literals(after opening: Regex<Substring>) -> [Literal] {
         text.matches(of: opening).flatMap { literals(from: offset($0.range.upperBound)) }
@@ -55,7 +81,7 @@ struct SentenceScanner {
                 let (format, end) = literal(at: index)
                 if let last = found.last, isPlus(last.end..<index) {
                     found[found.count - 1] = Literal(
-                        format: last.format + format, isArgument: last.isArgument, end: end)
+                        format: Self.joined(last.format, format), isArgument: last.isArgument, end: end)
                 } else if isSentence(format, at: index, end) {
                     found.append(Literal(format: format, isArgument: depth == 1, end: end))
                 }

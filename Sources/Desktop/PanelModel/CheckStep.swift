@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import ServiceMessages
 package import UbiquitousStore
 
 /// A step of a check, in words.
 package struct CheckStep: Equatable, Sendable {
     /// The step and its outcome.
     package var title: String
-    /// What was found, as the service says it, in English.
+    /// What was found, as the service says it.
     package var details: String
     package var isPassed: Bool
 
     package init(_ step: BackendStep) {
         let name = Self.name(step.step)
         title = step.isRight ? tr("%1: OK", name) : tr("%1: failed", name)
-        (details, isPassed) = (step.detail.shown, step.isRight)
+        (details, isPassed) = (ServiceMessages.localized(step.detail).shown, step.isRight)
     }
 
     /// Returns the name of a step for users; the service's own name if the step is of years to come.

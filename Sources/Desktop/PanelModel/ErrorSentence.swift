@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GLibLoop
+internal import ServiceMessages
 internal import UbiquitousStore
 
 /// Describes errors to users, in their language. The service's own message is shown under Details.
@@ -8,7 +9,7 @@ package enum ErrorSentence {
     /// Returns the sentence for any error.
     package static func text(_ error: any Error) -> String {
         guard let error = error as? UbiquitousStoreError else { return "\(error)".shown }
-        return text(error.code) ?? error.message.shown
+        return text(error.code) ?? ServiceMessages.localized(error.message).shown
     }
 
     /// Returns the sentence for a kind of error; `nil` if only the service's message describes it.

@@ -2,6 +2,7 @@
 
 internal import GLibLoop
 internal import Glibc
+internal import ServiceMessages
 internal import UbiquitousStore
 
 extension FieldError {
@@ -12,7 +13,7 @@ extension FieldError {
         case let error as UbiquitousStoreError:
             self.init(
                 field: Self.field(of: error.code, in: form), sentence: Self.sentence(error, form),
-                details: error.message.shown)
+                details: ServiceMessages.localized(error.message).shown)
         case let flaw as BrowserLogin.Flaw: self = flaw.fieldError
         case is CancellationError: self.init(field: nil, sentence: tr("Canceled."))
         default: self.init(field: nil, sentence: "\(error)".shown)

@@ -250,9 +250,6 @@ extension Catalogue {
         "Only one of --password-file and --token-file can be standard input.":
             "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein.",
         "Only root may act for user \"{1}\".": "Nur root darf für den Benutzer „{1}“ handeln.",
-        "Only root may administer the data of all users.": "Nur root darf die Daten aller Benutzer verwalten.",
-        "Only root may list the stores of every user.": "Nur root darf die Speicher aller Benutzer auflisten.",
-        "Only root may list the users.": "Nur root darf die Benutzer auflisten.",
         """
         Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
         is exact for all.
@@ -302,7 +299,6 @@ extension Catalogue {
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
-        "The account does not wait for a recovery phrase.": "Das Konto wartet auf keine Wiederherstellungswörter.",
         """
         The account has new recovery words, without which nobody can sign another device in: \
         "ubiquitousctl account phrase" prints them
@@ -401,7 +397,6 @@ extension Catalogue {
         """,
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
-        "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",
         """
         There is no --password: other users of the machine see arguments, and the shell keeps them. Change the \
         password if others may have seen it. Leave it out and you are asked for it, or use --password-file.
@@ -422,10 +417,6 @@ extension Catalogue {
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "In {1} steht kein Passwort.",
         "There is no room in {1} to unpack {2}{3}.": "In {1} ist kein Platz, um {2} zu entpacken{3}.",
-        "There is no space left for the data of this user; nothing was stored.":
-            "Für die Daten dieses Benutzers ist kein Platz mehr; es wurde nichts gespeichert.",
-        "There is no space left on this device for the user's data. Free some.":
-            "Auf diesem Gerät ist kein Platz mehr für die Daten des Benutzers. Schaffen Sie welchen.",
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",

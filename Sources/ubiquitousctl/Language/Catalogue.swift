@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import ServiceMessages
 
 /// The sentences of a language.
 struct Catalogue: Sendable {
@@ -13,20 +13,7 @@ struct Catalogue: Sendable {
     static let languages = ["de": german]
 
     /// The catalogue of the user's locale.
-    static let present = of { name in getenv(name).map { String(cString: $0) } }
-
-    /// Returns the catalogue that an environment asks for, by gettext's rules.
-    static func of(_ variable: (String) -> String?) -> Catalogue {
-        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty } ?? "C"
-        if ["C", "POSIX"].contains(locale.prefix { $0 != "." }) { return english }
-        let wanted = (variable("LANGUAGE") ?? "").split(separator: ":").map(String.init) + [locale]
-        for name in wanted {
-            let code = String(name.prefix { $0.isLetter })
-            if code == "en" { return english }
-            if let catalogue = languages[code] { return catalogue }
-        }
-        return english
-    }
+    static let present = MessageLanguage.preferred.lazy.compactMap { languages[$0] }.first ?? english
 
     /// Returns a sentence, translated, with its arguments inserted.
     func text(_ format: String, _ arguments: [String]) -> String {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ServiceMessages
+
 /// A sentence for users, in their language: a literal in English, which is the key of its translation.
 ///
 /// Interpolated values are numbered, so that a translation can reorder them: `There is no user {1}`.
@@ -10,6 +12,9 @@ struct Sentence: ExpressibleByStringInterpolation, Sendable {
     init(stringLiteral format: String) { text = Catalogue.present.text(format, []) }
 
     init(stringInterpolation parts: Parts) { text = Catalogue.present.text(parts.format, parts.arguments) }
+
+    /// Makes a sentence of a message of the service.
+    init(service message: String) { text = ServiceMessages.localized(message) }
 
     /// Makes a sentence of text from elsewhere, without translating it.
     init(verbatim text: String) { self.text = text }
@@ -28,7 +33,7 @@ struct Sentence: ExpressibleByStringInterpolation, Sendable {
             format += "{\(arguments.count)}"
         }
 
-        mutating func appendInterpolation(_ error: any Error) { appendInterpolation("\(error)" as String) }
+        mutating func appendInterpolation(_ error: any Error) { appendInterpolation(ServiceMessages.localized("\(error)")) }
 
         mutating func appendInterpolation(_ sentence: Sentence) { appendInterpolation(sentence.text) }
     }

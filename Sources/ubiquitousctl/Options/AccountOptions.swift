@@ -105,7 +105,7 @@ extension AccountOptions {
         try await Progress.showing("Trying \(url)") {
             do { return try await account.check(url, request, timeout: Patience.remote) } catch let error
                 as UbiquitousStoreError where error.code == .backendUnsupported
-            { throw Failure(.usage, Sentence(verbatim: error.message), advice: "Nothing was changed.") }
+            { throw Failure(.usage, Sentence(service: error.message), advice: "Nothing was changed.") }
         }
     }
 
@@ -119,7 +119,7 @@ extension AccountOptions {
             default: .refused
             }
         return Failure(
-            outcome, Sentence(verbatim: wrong.detail),
+            outcome, Sentence(service: wrong.detail),
             advice: Failure.advice(on: wrong.detail) ?? "Nothing was changed.")
     }
 }

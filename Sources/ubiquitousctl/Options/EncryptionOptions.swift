@@ -54,7 +54,7 @@ struct EncryptionOptions: ParsableArguments {
             if request.encrypts == true, signsIn { asks ? try await Phrase.show(account) : Phrase.remark() }
         } catch let error as UbiquitousStoreError where error.code == .noAccount && phraseFile != nil {
             throw Failure(
-                .refused, Sentence(verbatim: error.message),
+                .refused, Sentence(service: error.message),
                 advice: "--phrase-file is for an existing account, and --encrypt for a new one.")
         } catch let error as UbiquitousStoreError where error.code == .keyNeeded && asks && phraseFile == nil {
             request.encrypts = nil

@@ -62,7 +62,7 @@ struct JoiningOptions: ParsableArguments {
             return options.change.report(nil)
         }
         // Warn before asking for a password.
-        if let warning = RemoteAddress.warning(of: url) { Output.remark(Sentence(verbatim: warning)) }
+        if let warning = RemoteAddress.warning(of: url) { Output.remark(Sentence(service: warning)) }
         var request = try await credentials.options(for: url)
         request.deviceName = deviceName
         request.createsAccount = !noCreate

@@ -74,7 +74,8 @@ struct StoreOptions: ParsableArguments {
         if uid == geteuid() {
             // The service's reason names identifiers that are similar.
             do { _ = try await manager.openStore(identifier) } catch {
-                advice = Sentence(verbatim: "\((error as? UbiquitousStoreError)?.message ?? "") \(advice.text)")
+                let reason = Sentence(service: (error as? UbiquitousStoreError)?.message ?? "")
+                advice = Sentence(verbatim: "\(reason.text) \(advice.text)")
             }
         }
         return Failure(

@@ -127,7 +127,7 @@ struct SignOutCommand: ServiceCommand {
             if try await isMoving() { throw error }
             try LastKey.ask(
                 Question("Sign out anyway? [y/N]", default: false, advice: "Use --forget-key."),
-                reason: Sentence(verbatim: error.message), advice: LastKey.anyway, options.change)
+                reason: Sentence(service: error.message), advice: LastKey.anyway, options.change)
             try await signOut(keepingLastKey: false)
         }
     }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import ServiceMessages
+
+@Suite struct ServiceMessagesTests {
+    private let table = ServiceMessages([
+        "There is no key \"{1}\".": "Es gibt keinen Schlüssel „{1}“.", "before": "vor", "after": "nach",
+        "The server's clock is {1} {2} this device's.": "Die Uhr des Servers geht {1} {2}.",
+        "{1} If it was deleted, make it again.": "{1} Wurde er gelöscht, legen Sie ihn neu an.",
+        "There is no folder {1} on {2}.": "Auf {2} gibt es keinen Ordner {1}.",
+        "There is no {1}.": "Es gibt nichts namens {1}.",
+    ])
+
+    @Test func `values move to their places, and the format that says most counts`() {
+        #expect(table.translation(of: "There is no folder /a on b.") == "Auf b gibt es keinen Ordner /a.")
+        #expect(table.translation(of: "There is no user.") == "Es gibt nichts namens user.")
+        #expect(
+            table.translation(of: "The server's clock is 3 s before this device's.")
+                == "Die Uhr des Servers geht 3 s vor.")
+    }
+
+    @Test func `a message in a message is translated, and what is quoted is not`() {
+        let nested = "There is no folder /a on b. If it was deleted, make it again."
+        #expect(
+            table.translation(of: nested) == "Auf b gibt es keinen Ordner /a. Wurde er gelöscht, legen Sie ihn neu an.")
+        #expect(table.translation(of: #"There is no key "before"."#) == "Es gibt keinen Schlüssel „before“.")
+        #expect(table.translation(of: #"There is no key "{1} {2}"."#) == "Es gibt keinen Schlüssel „{1} {2}“.")
+    }
+
+    @Test func `what is not known stays as it is`() {
+        for message in ["", "Something else.", "There is no", "There is no key \"", "{1}"] {
+            #expect(table.translation(of: message) == message)
+        }
+        #expect(ServiceMessages([:]).translation(of: "before") == "before")
+    }
+}
