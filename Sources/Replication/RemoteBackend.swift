@@ -10,6 +10,15 @@
 //   C4  Every call may be repeated, and interrupted anywhere.
 //   C5  A backend promises nothing about order, exactly-once delivery, freshness, clocks, locks, conditions, or
 //       several stores together.
+//
+// An error ends the cycle, and nothing is lost. The code decides what follows:
+//
+//   reset, keyNeeded   No cycle until the user decides, enters the phrase or asks for a cycle.
+//   unauthorized       The next cycle is an hour later, because servers lock out who repeats a wrong password.
+//   all others         The next cycle follows after a pause that grows with each failure, up to 15 minutes. With
+//                      `unavailable` the account is offline; with the others, its user sees an error.
+//
+// `retryAfter` lengthens each pause.
 
 internal import PlainText
 
@@ -20,12 +29,15 @@ public protocol RemoteBackend: AnyObject, Sendable {
 
     /// Checks that the remote can be used, and finds its account.
     /// - Parameter createsAccount: whether to create an account if there is none.
-    /// - Throws: ``RemoteError`` with the code `noAccount` if there is none and `createsAccount` is false.
+    /// - Throws: ``RemoteError`` with the code `noAccount` if there is none and `createsAccount` is false, or
+    ///   `keyNeeded` if it is encrypted and this device doesn't have its key.
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount
 
     /// Puts back an account that is gone from the remote. If another account was created there meanwhile, the two
     /// become one, under the smaller identifier.
     /// - Parameter account: the identifier of the account that is gone.
+    /// - Throws: ``RemoteError`` with the code `keyNeeded` if an encrypted account is there and this device doesn't
+    ///   have its key, or `unsupported` if the remote can't hold an account of this identifier.
     func restore(_ account: String) async throws(RemoteError) -> RemoteAccount
 
     /// Begins to read what is new.
@@ -50,6 +62,8 @@ public protocol RemoteBackend: AnyObject, Sendable {
     ///
     /// The engine calls it after a pull, at most once a day, and when the user has removed a device from the list. The
     /// backend decides by what its own pulls have seen, and records in the cursor for how long it has seen it.
+    /// - Throws: ``RemoteError``, which the engine ignores. What matters fails in the next pull too, and the next
+    ///   collection comes a day later.
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError)
 
     /// Hints that a poll is worthwhile; they may be missing, late or wrong. The stream ends when the backend is closed.
@@ -81,6 +95,7 @@ public protocol RemotePull: Sendable {
     var problems: [String] { get }
 
     /// Reads what is new of a store: the states of all devices that publish it, or what has changed in them.
+    /// - Throws: ``RemoteError`` if the remote didn't answer. What can't be read is left out and named in ``problems``.
     func change(of store: String) async throws(RemoteError) -> RemoteChange
 
     /// Ends the pull.
@@ -133,10 +148,12 @@ public struct PullResult: Equatable, Sendable {
 public enum OwnPublication: Sendable {
     /// This process's last publication, or nothing if it has published nothing.
     case asPublished
-    /// This process's last publication, which is a day old, while others have published what this device has joined
-    /// since; or which is an hour old, while this device can't read what others have published; or beside which
-    /// something is gone from the remote that this device has joined. The device publishes again, so that the loss of
-    /// another device loses nothing, and so that devices come to share segments and learn that theirs may be damaged.
+    /// This process's last publication. It is intact, but the device publishes again:
+    ///
+    /// - after a day, if others have published what this device has joined since. Then the loss of another device loses
+    ///   nothing, and devices come to share segments.
+    /// - after an hour, if others' data is damaged, because only this tells their devices.
+    /// - at once, if something that this device has joined is gone from the remote.
     case outdated
     /// Nothing, or an older publication. The device publishes again.
     case missing
@@ -149,8 +166,11 @@ public protocol RemotePush: Sendable {
     /// The identifiers of the stores whose state the backend needs.
     var stores: [String] { get }
     /// Uploads the state of one of ``stores``.
+    /// - Throws: ``RemoteError`` with the code `full` if the remote has no room for the state, or no reader would
+    ///   accept one that large.
     func upload(_ snapshot: StoreSnapshot) async throws(RemoteError)
     /// Makes the upload visible to other devices. Once this returns, C1 holds for it.
+    /// - Throws: ``RemoteError``. The upload may be visible all the same, and the next cycle publishes again.
     func finish() async throws(RemoteError)
 }
 

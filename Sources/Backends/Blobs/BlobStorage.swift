@@ -6,6 +6,10 @@ public import Replication
 ///
 /// A name is `folder/name` or `name`. The backend trusts nothing but the content of blobs: a listing may be partial or
 /// stale, and a blob torn, outdated or foreign.
+///
+/// Errors have the codes that the head of RemoteBackend.swift explains: `unavailable` if the remote can't be reached
+/// now, `unauthorized` or `denied` if it may not be used, `full` if it has no space. A write that has failed may have
+/// been carried out all the same.
 public protocol BlobStorage: Sendable {
     /// What the storage costs, and whether it reports changes.
     var traits: BackendTraits { get }
@@ -18,21 +22,29 @@ public protocol BlobStorage: Sendable {
     func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String]
 
     /// Lists the names in a folder, in any order; none if the folder is missing. The empty string is the remote itself.
+    /// - Throws: `RemoteError` if the folder can't be listed. An empty list may make an account seem gone.
     func list(_ folder: String) async throws(RemoteError) -> [BlobListing]
 
     /// Reads a blob.
     /// - Parameters:
     ///   - limit: the maximum length of a blob of this kind, in bytes.
     ///   - version: the version that the caller has read already; `nil` to read any.
+    /// - Throws: `RemoteError` if the remote doesn't answer. A blob that is too long or can't be read is
+    ///   ``BlobContent/unreadable(_:)``, so that others can still be read.
     func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent
 
     /// Writes a blob, or replaces it as a whole. When this returns, the blob is as durable as the remote can make it.
+    /// - Throws: `RemoteError` with the code `full` if there is no space for it.
     func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError)
 
-    /// Writes a blob, and never replaces one.
+    /// Writes a blob if there is none of this name. Some servers can't promise that, so the callers' names are random
+    /// or stand for one content.
+    /// - Throws: `RemoteError` with the code `denied` if there is such a blob already. If it has the same bytes, the
+    ///   call may succeed instead.
     func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError)
 
     /// Removes a blob, if it exists.
+    /// - Throws: `RemoteError` if it may still be there.
     func delete(_ name: String) async throws(RemoteError)
 
     /// Hints that another device has changed something. The stream ends with ``close()``.
