@@ -45,26 +45,35 @@ extension Message {
     }
 
     /// Reads a boolean.
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readBool() throws(BusError) -> Bool {
         // 'b' is a C int for sd-bus.
         try readBasic("b", Int32(0)) != 0
     }
 
     /// Reads a byte (`y`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readByte() throws(BusError) -> UInt8 { try readBasic("y", 0) }
     /// Reads an Int16 (`n`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readInt16() throws(BusError) -> Int16 { try readBasic("n", 0) }
     /// Reads a UInt16 (`q`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readUInt16() throws(BusError) -> UInt16 { try readBasic("q", 0) }
     /// Reads an Int32 (`i`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readInt32() throws(BusError) -> Int32 { try readBasic("i", 0) }
     /// Reads a UInt32 (`u`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", 0) }
     /// Reads an Int64 (`x`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readInt64() throws(BusError) -> Int64 { try readBasic("x", 0) }
     /// Reads a UInt64 (`t`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", 0) }
     /// Reads a Double (`d`).
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next, or nothing.
     public func readDouble() throws(BusError) -> Double { try readBasic("d", 0) }
 
     @inline(__always)
@@ -143,6 +152,8 @@ extension Message {
 
     /// Returns the type that is next; `nil` at the end of the container or message.
     ///
+    /// - Throws: ``BusError`` (InvalidArgs) if the message is malformed.
+    ///
     /// The corresponding C function is ``sd_bus_message_peek_type``.
     public func peekType() throws(BusError) -> Unicode.Scalar? {
         var type: CChar = 0
@@ -151,6 +162,8 @@ extension Message {
     }
 
     /// Returns the contents of the next container, as ``enterContainer(_:_:)`` takes them; empty for other types.
+    ///
+    /// - Throws: ``BusError`` (InvalidArgs) if the message is malformed.
     ///
     /// The corresponding C function is ``sd_bus_message_peek_type``.
     public func peekContents() throws(BusError) -> String {
@@ -164,6 +177,7 @@ extension Message {
     /// The corresponding C function is ``sd_bus_message_enter_container``.
     ///
     /// - Returns: false at the end of the container or message around it.
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next.
     @discardableResult
     public func enterVariant() throws(BusError) -> Bool {
         try enterContainer("v", contents: nil)
@@ -182,6 +196,7 @@ extension Message {
     }
 
     /// Enters a container, as the other function of this name does, if the contents are known only at run time.
+    /// - Throws: ``BusError`` (InvalidArgs) if something else is next.
     @_disfavoredOverload
     @discardableResult
     public func enterContainer(_ type: Unicode.Scalar, _ contents: String) throws(BusError) -> Bool {
@@ -205,6 +220,8 @@ extension Message {
 
     /// Skips the next value, whatever it is.
     ///
+    /// - Throws: ``BusError`` (InvalidArgs) if the message ends here, or is malformed.
+    ///
     /// The corresponding C function is ``sd_bus_message_skip``.
     public func skip() throws(BusError) {
         try check(sd_bus_message_skip(message, nil), "skipping a value")
@@ -212,12 +229,16 @@ extension Message {
 
     /// Returns whether everything has been read: of the whole message, or of the container entered last.
     ///
+    /// - Throws: ``BusError`` if the message is still being written.
+    ///
     /// The corresponding C function is ``sd_bus_message_at_end``.
     public func isAtEnd(whole: Bool) throws(BusError) -> Bool {
         try check(sd_bus_message_at_end(message, whole ? 1 : 0), "reading a message") > 0
     }
 
     /// Starts over: at the beginning of the message, or of the container entered last.
+    ///
+    /// - Throws: ``BusError`` if the message is still being written.
     ///
     /// The corresponding C function is ``sd_bus_message_rewind``.
     public func rewind(whole: Bool = true) throws(BusError) {

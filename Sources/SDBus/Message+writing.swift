@@ -29,26 +29,35 @@ extension Message {
     }
 
     /// Appends a boolean.
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: Bool) throws(BusError) {
         // 'b' is a C int for sd-bus.
         try appendBasic("b", value ? 1 : 0 as Int32)
     }
 
     /// Appends a byte (`y`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: UInt8) throws(BusError) { try appendBasic("y", value) }
     /// Appends an Int16 (`n`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: Int16) throws(BusError) { try appendBasic("n", value) }
     /// Appends a UInt16 (`q`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: UInt16) throws(BusError) { try appendBasic("q", value) }
     /// Appends an Int32 (`i`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: Int32) throws(BusError) { try appendBasic("i", value) }
     /// Appends a UInt32 (`u`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: UInt32) throws(BusError) { try appendBasic("u", value) }
     /// Appends an Int64 (`x`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: Int64) throws(BusError) { try appendBasic("x", value) }
     /// Appends a UInt64 (`t`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: UInt64) throws(BusError) { try appendBasic("t", value) }
     /// Appends a Double (`d`).
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(_ value: Double) throws(BusError) { try appendBasic("d", value) }
 
     @inline(__always)
@@ -81,6 +90,8 @@ extension Message {
 
     /// Appends an array of bytes (`ay`) at once.
     ///
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
+    ///
     /// The corresponding C function is ``sd_bus_message_append_array``.
     public func append(bytes: UnsafeRawBufferPointer) throws(BusError) {
         try grow(alignment: 4, by: bytes.count + 4)
@@ -88,6 +99,7 @@ extension Message {
     }
 
     /// Appends an array of bytes (`ay`) at once.
+    /// - Throws: ``BusError``: InvalidArgs if it doesn't belong here, LimitsExceeded if the message becomes too large.
     public func append(bytes: [UInt8]) throws(BusError) {
         try grow(alignment: 4, by: bytes.count + 4)
         let result = bytes.withUnsafeBytes { sd_bus_message_append_array(message, .byte, $0.baseAddress, $0.count) }
@@ -116,6 +128,7 @@ extension Message {
     }
 
     /// Appends a container, as the other function of this name does, if the contents are known only at run time.
+    /// - Throws: ``BusError`` if `contents` is no signature or `body` writes something else; what `body` throws.
     @_disfavoredOverload
     public func container(_ type: Unicode.Scalar, _ contents: String, _ body: () throws -> Void) throws {
         try contents.withCString { try openContainer(type, contents: $0) }
@@ -141,6 +154,7 @@ extension Message {
     /// Copies what is next in another message: one value, or all that is left.
     ///
     /// - Returns: false if nothing is left.
+    /// - Throws: ``BusError`` (InvalidArgs) if the other message is malformed, or the value doesn't belong here.
     ///
     /// The corresponding C function is ``sd_bus_message_copy``.
     @discardableResult

@@ -47,6 +47,8 @@ public final class OwnedNames {
 
     /// Gives up a name; ``onLost`` isn't called.
     ///
+    /// - Throws: ``BusError`` if the connection is closed, or the bus refuses or doesn't answer.
+    ///
     /// The corresponding C function is ``sd_bus_release_name_async``.
     public func release(_ name: String) async throws {
         matches[name] = nil

@@ -11,6 +11,7 @@ public enum Located<Object: AnyObject> {
     case unloaded(_ load: @BusActor () throws -> Object)
 
     /// Returns the object, and loads it if necessary.
+    /// - Throws: what `load` throws, which the caller gets as the answer.
     @BusActor
     public func loaded() throws -> Object {
         switch self {
