@@ -18,6 +18,7 @@ extension BusNames {
     }
 
     /// Returns the path of a domain or its layer for this host; a `uid` of `nil` is for the alias of the caller's own.
+    /// - Throws: `BusError` (InvalidArgs) if the domain contains U+0000.
     public static func domainPath(uid: UInt32?, domain: String, isHost: Bool = false) throws(BusError) -> String {
         try ObjectPath.encode(prefix: defaultsPath(uid: uid), label: domain) + (isHost ? hostSuffix : "")
     }

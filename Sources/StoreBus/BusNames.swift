@@ -27,6 +27,7 @@ public enum BusNames {
     }
 
     /// Returns the path of a user's store; a `uid` of `nil` is for the alias of the caller's own.
+    /// - Throws: `BusError` (InvalidArgs) if the identifier contains U+0000.
     public static func storePath(uid: UInt32?, identifier: String) throws(BusError) -> String {
         try ObjectPath.encode(prefix: accountPath(uid: uid), label: identifier)
     }

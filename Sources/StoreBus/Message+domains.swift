@@ -5,6 +5,7 @@ public import SDBus
 
 extension Message {
     /// Reads the answer of `OpenDomains`, with object paths as strings.
+    /// - Throws: what ``readDeepValue()`` throws; `BusError` (InvalidArgs) if something else is next.
     public func readOpenedDomains() throws -> [[String: Value]] {
         var domains: [[String: Value]] = []
         try enterContainer("a", "a{sv}")
@@ -20,6 +21,7 @@ extension Message {
     }
 
     /// Reads a value with up to two dictionaries around a store's values.
+    /// - Throws: `InvalidValue` or `DepthExceeded`, as ``readValue(maximumDepth:)`` does.
     public func readDeepValue() throws(BusError) -> Value { try readValue(maximumDepth: Limits.standard.depth + 2) }
 
     private func readPathVariant() throws(BusError) -> String {

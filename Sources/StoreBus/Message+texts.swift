@@ -9,16 +9,19 @@ extension Message {
     public static let longestText = 1024
 
     /// Writes a text, cleaned by `String.cleaned(atMost:)`.
+    /// - Throws: `BusError` (LimitsExceeded) if the message becomes too large.
     public func append(text: String) throws(BusError) {
         try append(text.cleaned(atMost: Self.longestText))
     }
 
     /// Writes an array of texts, each cleaned in the same way.
+    /// - Throws: `BusError` (LimitsExceeded) if the message becomes too large.
     public func append(texts: [String]) throws(BusError) {
         try append(strings: texts.map { $0.cleaned(atMost: Self.longestText) })
     }
 
     /// Writes an entry of an `a{sv}` with a text, cleaned in the same way.
+    /// - Throws: `BusError` (LimitsExceeded) if the message becomes too large.
     public func append(entry name: String, text: String) throws {
         try container("e", "sv") {
             try append(name)

@@ -13,6 +13,7 @@ extension Message {
     ///
     /// The value must be within the limit on depth, because the bus disconnects the sender of a message that is nested
     /// too deeply.
+    /// - Throws: `BusError`: InvalidArgs if a string contains U+0000, LimitsExceeded if the message becomes too large.
     public func append(variant value: Value) throws {
         switch value {
         case .boolean(let value): try container("v", "b") { try append(value) }
@@ -38,11 +39,13 @@ extension Message {
     }
 
     /// Writes an `a{sv}` whose entries `body` writes with ``append(entry:_:)``.
+    /// - Throws: what `body` throws; `BusError` if it writes anything else.
     public func appendDictionary(_ body: () throws -> Void) throws {
         try container("a", "{sv}", body)
     }
 
     /// Writes an entry of an `a{sv}`.
+    /// - Throws: `BusError`: InvalidArgs if a string contains U+0000, LimitsExceeded if the message becomes too large.
     public func append(entry key: String, _ value: Value) throws {
         try container("e", "sv") {
             try append(key)
@@ -77,6 +80,7 @@ extension Message {
 
     /// Reads an `a{sv}` of values as ``readValues(maximumDepth:)`` does, but all of them within one budget.
     /// - Parameter values: receives the values; after a failure, those read before and an entry for the key at fault.
+    /// - Throws: `InvalidArgs` if a key comes twice, and what ``readValue(_:)`` throws.
     public func readValues(into values: inout [(key: String, value: Value)], _ budget: inout ValueBudget) throws {
         try readDictionary { key in
             values.append((key, .boolean(false)))
