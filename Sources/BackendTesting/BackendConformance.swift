@@ -59,6 +59,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     static let store = "org.example.Notes"
 
     /// Makes devices that have signed in. The first has created the account.
+    /// - Throws: what the backend throws.
     public static func devices(_ count: Int, _ place: EmptyRemote) async throws -> [BackendDevice] {
         var devices: [BackendDevice] = []
         for number in 0..<count {
@@ -71,6 +72,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     }
 
     /// Syncs devices until all hold the same, which takes at most three rounds.
+    /// - Throws: a ``Failure`` if they still differ then, or what the backend throws.
     public static func settle(_ devices: [BackendDevice]) async throws {
         for _ in 0..<3 {
             for device in devices { try await device.sync() }

@@ -50,6 +50,7 @@ public final class BackendDevice {
     // MARK: What a user does
 
     /// Signs in.
+    /// - Throws: what the backend's `open` throws.
     public func signIn(creating: Bool) async throws(RemoteError) {
         account = try await backend.open(creatingAccount: creating).identifier
     }
@@ -110,6 +111,7 @@ public final class BackendDevice {
 
     /// Pulls, and joins what is new.
     /// - Returns: whether everything was read.
+    /// - Throws: what the backend throws; `RemoteError` with the code `reset` if the remote holds another account.
     @discardableResult
     public func pull() async throws(RemoteError) -> Bool {
         cycle.schedule = nil
@@ -119,6 +121,7 @@ public final class BackendDevice {
     }
 
     /// Publishes everything that the device holds.
+    /// - Throws: what the backend throws.
     public func push() async throws(RemoteError) {
         cycle.schedule = nil
         cycle.beginPush(0)
@@ -127,6 +130,7 @@ public final class BackendDevice {
 
     /// Pulls, and publishes if something is pending.
     /// - Returns: whether everything was read.
+    /// - Throws: what ``pull()`` and ``push()`` throw.
     @discardableResult
     public func sync() async throws(RemoteError) -> Bool {
         cycle.schedule = SyncSchedule(backend.traits, now: 0)
@@ -145,6 +149,7 @@ public final class BackendDevice {
 
     /// Collects garbage.
     /// - Parameter origins: the origins of devices that the user has removed from the list.
+    /// - Throws: what the backend throws, which the service ignores.
     public func collectGarbage(forgetting origins: Set<Origin> = []) async throws(RemoteError) {
         try await backend.collectGarbage(
             GarbageCollection(account: account, origin: origin, forgottenOrigins: origins, time: time))

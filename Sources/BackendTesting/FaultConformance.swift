@@ -50,9 +50,11 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
 
     /// Lets three devices work while the storage fails, then heals it, and expects that all hold the same and that
     /// nothing that was written is lost.
+    /// - Throws: a ``BackendConformance/Failure`` if that isn't so, or an error that asks a user to act.
     public func run(seed: UInt64) async throws { try await run(seed: seed, .none) }
 
     /// Runs the case for an account that may be encrypted.
+    /// - Throws: as ``run(seed:)`` does.
     package func run(seed: UInt64, _ protection: Protection) async throws {
         let storage = MemoryStorage()
         let place = Self.place(storage, protection)

@@ -107,6 +107,7 @@ public final class MemoryStorage: BlobStorage {
     public var traits: BackendTraits { BackendTraits(coalescing: .zero, givesHints: false) }
 
     /// Checks nothing, because the storage always exists.
+    /// - Throws: `RemoteError` with the code `unavailable`, if a fault says so.
     @discardableResult
     public func check(creatingFolder createsFolder: Bool) async throws(RemoteError) -> [String] {
         if try note(.check, "") == .replyLost { throw Self.noAnswer }
@@ -114,6 +115,7 @@ public final class MemoryStorage: BlobStorage {
     }
 
     /// Lists the names in a folder, with versions.
+    /// - Throws: `RemoteError` with the code `unavailable`, if a fault says so.
     public func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
         let fault = try note(.list, folder)
         let listing = state.withLock { state in
@@ -132,6 +134,7 @@ public final class MemoryStorage: BlobStorage {
     }
 
     /// Reads a blob.
+    /// - Throws: `RemoteError` with the code `unavailable`, if a fault says so.
     public func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let fault = try note(.get, name)
         if fault == .replyLost { throw Self.noAnswer }
@@ -146,11 +149,13 @@ public final class MemoryStorage: BlobStorage {
     }
 
     /// Writes a blob.
+    /// - Throws: `RemoteError` with the code `unavailable`, if a fault says so.
     public func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         try write(name, bytes, try note(.put, name, bytes.count))
     }
 
     /// Writes a blob that doesn't exist yet.
+    /// - Throws: `RemoteError` with the code `denied` if it exists, or `unavailable` if a fault says so.
     public func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
         let fault = try note(.create, name, bytes.count)
         if state.withLock({ $0.blobs[name] != nil }) { throw RemoteError(.denied, "\(name) exists already.") }
@@ -158,6 +163,7 @@ public final class MemoryStorage: BlobStorage {
     }
 
     /// Removes a blob.
+    /// - Throws: `RemoteError` with the code `unavailable`, if a fault says so.
     public func delete(_ name: String) async throws(RemoteError) {
         try write(name, nil, try note(.delete, name))
     }
