@@ -37,6 +37,7 @@ public final class AccountClient: ObjectClient {
     }
 
     /// `SignIn`, and waits for the end of the first download.
+    /// - Throws: `BusError`, or ``DeadlinePassed`` if the download doesn't end.
     @discardableResult
     public func join(_ url: String, _ options: KeyValuePairs<String, Value> = [:]) async throws -> String {
         let identifier = try await signIn(url, options)

@@ -33,6 +33,7 @@ public final class BusClient {
     }
 
     /// Returns a store of the client's user.
+    /// - Throws: `BusError` if the identifier contains U+0000.
     public func store(_ identifier: String) throws -> StoreClient {
         StoreClient(self, path: try BusNames.storePath(uid: uid, identifier: identifier))
     }
@@ -42,7 +43,8 @@ public final class BusClient {
 
     // MARK: Calling
 
-    /// Calls a method of the service.
+    /// Calls a method of the service. All other members that call it throw the same.
+    /// - Throws: `BusError`: the service's, or one if there is no service or no answer within two minutes.
     public func call<Result: Sendable>(
         _ path: String,
         _ interface: String,

@@ -35,6 +35,7 @@ extension PrivateBus {
     /// - Parameters:
     ///   - arguments: for example `call`, a service, a path, an interface, a method, and so on.
     ///   - user: the user to run as; only root may choose another.
+    /// - Throws: ``StartFailure`` or ``DeadlinePassed``. If the call fails, the result says so.
     public func busctl(_ arguments: String..., as user: UInt32? = nil) async throws -> ProgramResult {
         try await run(["busctl", "--address=\(address)"] + arguments, as: user)
     }

@@ -121,6 +121,7 @@ public final class DomainClient: KeyedClient {
     }
 
     /// Waits for a signal, among those already received and those to come.
+    /// - Throws: ``DeadlinePassed`` if none comes.
     public func signal(_ what: String, where condition: (StoreSignal) -> Bool) async throws -> StoreSignal {
         var found: StoreSignal?
         try await eventually("the signal comes: \(what); there were \(received)") {
@@ -137,6 +138,7 @@ extension BusClient {
     public var defaults: DefaultsClient { DefaultsClient(self, path: BusNames.defaultsPath(uid: uid)) }
 
     /// Returns a layer of a domain of the client's user.
+    /// - Throws: `BusError` if the name contains U+0000.
     public func domain(_ name: String, isHost: Bool = false) throws -> DomainClient {
         DomainClient(self, path: try BusNames.domainPath(uid: uid, domain: name, isHost: isHost))
     }

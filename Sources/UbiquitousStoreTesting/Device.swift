@@ -63,6 +63,7 @@ public final class Device: Sendable {
     }
 
     /// Makes the directories.
+    /// - Throws: `CocoaError` or ``StartFailure`` if they can't be made.
     public init(on bus: PrivateBus, _ options: Options = Options()) throws {
         self.bus = bus
         self.options = options
@@ -95,6 +96,7 @@ public final class Device: Sendable {
     }
 
     /// Starts the service without waiting, for tests of failing starts.
+    /// - Throws: ``StartFailure`` if there is no program, or it can't be started.
     @discardableResult
     public func launch() throws -> ChildProcess {
         notifications.forget()
@@ -144,6 +146,7 @@ public final class Device: Sendable {
 
     /// Ends the service with SIGTERM, and waits until it has ended.
     /// - Returns: how it ended.
+    /// - Throws: ``StartFailure`` if it was not started, ``DeadlinePassed`` if it doesn't end.
     @discardableResult
     public func stop() async throws -> ChildProcess.Exit {
         signal(SIGTERM)
@@ -152,6 +155,7 @@ public final class Device: Sendable {
 
     /// Waits until the service has ended.
     /// - Returns: how it ended.
+    /// - Throws: ``StartFailure`` if it was not started, ``DeadlinePassed`` if it doesn't end.
     public func finish() async throws -> ChildProcess.Exit {
         guard let process = process.withLock({ $0 }) else {
             throw StartFailure(description: "The service was not started")
@@ -165,6 +169,7 @@ public final class Device: Sendable {
     }
 
     /// Kills the service and starts it again.
+    /// - Throws: ``StartFailure``, with the service's output, or ``DeadlinePassed``.
     public func restart() async throws {
         kill()
         try await start()
@@ -185,6 +190,7 @@ public final class Device: Sendable {
 
     /// Installs a manifest atomically.
     /// - Parameter mode: the file's mode.
+    /// - Throws: `CocoaError` if it can't be written.
     public func install(_ text: String, as name: String, mode: UInt32 = 0o644) throws {
         let path = "\(manifestDirectory)/\(name)"
         try Data(text.utf8).write(to: URL(filePath: path + ".part"))

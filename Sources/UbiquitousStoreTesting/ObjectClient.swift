@@ -17,6 +17,7 @@ public protocol ObjectClient: AnyObject {
 
 extension ObjectClient {
     /// Calls a method.
+    /// - Throws: `BusError`: the service's, or one if there is no answer.
     public func call<Result: Sendable>(
         _ member: String,
         _ build: @BusActor (Message) throws -> Void = { _ in },

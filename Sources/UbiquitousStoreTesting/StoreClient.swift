@@ -140,6 +140,7 @@ public final class StoreClient: KeyedClient {
     }
 
     /// Waits for a signal, among those already received and those to come.
+    /// - Throws: ``DeadlinePassed`` if none comes.
     public func signal(_ what: String, where condition: (StoreSignal) -> Bool) async throws -> StoreSignal {
         var found: StoreSignal?
         try await eventually("the signal comes: \(what); there were \(received)") {

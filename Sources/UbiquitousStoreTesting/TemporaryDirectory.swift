@@ -9,6 +9,7 @@ public final class TemporaryDirectory: Sendable {
     public let path: String
 
     /// Makes a directory.
+    /// - Throws: `CocoaError` if it can't be made.
     public init() throws {
         var template = Array((NSTemporaryDirectory() + "/ubiquitous-store-XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
@@ -37,6 +38,7 @@ public final class TemporaryDirectory: Sendable {
 
     /// Makes a directory in it.
     /// - Returns: its path.
+    /// - Throws: `CocoaError` if it can't be made.
     public func makeDirectory(_ name: String, mode: UInt32 = 0o755, owner: UInt32? = nil) throws -> String {
         let directory = "\(path)/\(name)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -46,6 +48,7 @@ public final class TemporaryDirectory: Sendable {
     }
 
     /// Mounts a small file system on a directory in it; for root.
+    /// - Throws: ``StartFailure`` without the right to mount.
     public func mountSmallDisk(_ name: String, bytes: Int, owner: UInt32? = nil) throws -> String {
         let directory = try makeDirectory(name)
         ProcessReaper.note(mount: directory)
