@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A kind of remote, for code that has no backend: to read settings, to check an address, to ask for a password.
-/// Backends use these kinds too, so that nothing of this is written twice.
+/// Backends use these kinds too. What is still written elsewhere: docs/decisions/0102.
 package struct BackendKind: Hashable, Sendable {
     /// The scheme of its addresses. That of a server's address has an `s` appended if the connection is encrypted.
     package let name: String
