@@ -33,7 +33,9 @@ struct Sentence: ExpressibleByStringInterpolation, Sendable {
             format += "{\(arguments.count)}"
         }
 
-        mutating func appendInterpolation(_ error: any Error) { appendInterpolation(ServiceMessages.localized("\(error)")) }
+        mutating func appendInterpolation(_ error: any Error) {
+            appendInterpolation(ServiceMessages.localized("\(error)"))
+        }
 
         mutating func appendInterpolation(_ sentence: Sentence) { appendInterpolation(sentence.text) }
     }
