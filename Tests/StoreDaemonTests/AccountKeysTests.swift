@@ -62,7 +62,10 @@ import Testing
         let moving = try #require(try AccountFile.read(in: directory))
         #expect(keys.move(of: moving) == .encryption && keys.areWatched)
         guard case (.moving(let move), nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
-        #expect(move == KeyMove(from: nil, to: next.held))
+        // Whatever names the account had when the move began, it has this one now.
+        var held = next.held
+        held.former.plain.insert(try #require(KeyIdentifier(plain)))
+        #expect(move == KeyMove(from: nil, to: held))
         let stayed = try keys.withdraw(from: moving)
         #expect(try AccountFile.read(in: directory) == stayed)
         #expect(keys.move(of: stayed) == nil && !keys.areWatched && keys.next(of: moving) == nil)

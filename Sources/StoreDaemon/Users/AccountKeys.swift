@@ -87,7 +87,9 @@ struct AccountKeys {
     func next(of file: AccountFile) -> AccountKeyFile? {
         guard let identifier = file.movingTo else { return nil }
         do {
-            if let next = try AccountKeyFile.read(.next, in: directory), "\(next.key.identifier)" == identifier {
+            if var next = try AccountKeyFile.read(.next, in: directory), "\(next.key.identifier)" == identifier {
+                // The account may have got another name since the move began: a marker of another device has arrived.
+                if file.isEncrypted != true, let name = KeyIdentifier(file.account) { next.wasPlain.insert(name) }
                 return next
             }
             logger.error("The key that the account in \(directory) is moving to is missing.")
@@ -110,10 +112,12 @@ struct AccountKeys {
             if case .tooNew = error { throw BusError.store(.keyNeeded, "\(error)") }
         }
         if var kept, kept.key == held.key {
-            if kept.rejected.isSuperset(of: held.rejected), kept.awaited == held.awaited { return }
+            let before = kept
             kept.rejected.formUnion(held.rejected)
             kept.awaited = held.awaited
             return try kept.write(.next, in: directory)
+            kept.wasPlain.formUnion(former.plain)
+            if kept == before { return }
         }
         try AccountKeyFile(
             key: held.key, marker: held.marker, left: former.keys, rejected: held.rejected, stage: .using,

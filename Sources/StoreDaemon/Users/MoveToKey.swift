@@ -198,9 +198,11 @@ final class MoveToKey {
 
     /// Switches to the key, after the former form was read completely.
     private func adoptKey(_ passesOver: Bool) async throws {
-        guard let file = try account.saved.read(), let key = keys.next(of: file) else {
+        guard let file = try account.saved.read(), var key = keys.next(of: file) else {
             throw BusError.store(.keyNeeded, "The key that the account is moving to is not on this device.")
         }
+        // Those that were found during the move.
+        if file.isEncrypted != true { key.wasPlain.formUnion(sync.identifiers.compactMap { KeyIdentifier($0) }) }
         if !facts.areAllRead(since: key.held.marker.time) { try checkRead(passesOver) }
         let backend = try account.remotes.makeBackend(file.url, file.credentials, .key(key.held))
         do {

@@ -138,13 +138,17 @@ extension WholeDevice {
     }
 
     private func adoptKey(passingOver passesOver: Bool = false) async {
-        guard let process, let file = account, let next = file.next else { return }
+        guard let process, let file = account, var next = file.next else { return }
+        let begun = next.held
+        if file.key == nil {
+            next.held.former.plain.formUnion(process.sync.identifiers.compactMap { KeyIdentifier($0) })
+        }
         process.isAdoptingKey = true
         defer { process.isAdoptingKey = false }
         guard let backend = try? process.backend(of: world.places[file.place], .key(next.held)),
             let remote = try? await backend.open(creatingAccount: false), self.process === process,
             process.sync.hasReadAll || passesOver || !Rule.joinAgain.isOn, !process.sync.isInCycle, isSignedIn,
-            account?.next?.held == next.held
+            account?.next?.held == begun
         else {
             if self.process === process, account?.next != nil, process.sync.needsKey { giveWay() }
             return

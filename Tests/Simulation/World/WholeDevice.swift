@@ -286,7 +286,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
 
     func notePause(_ isPaused: Bool) { account?.isPaused = isPaused }
 
-    func noteRename(_ identifier: String) { account?.identifier = identifier }
+    func noteRename(_ identifier: String) {
+        account?.identifier = identifier
+        if account?.key == nil, let name = KeyIdentifier(identifier) { account?.next?.held.former.plain.insert(name) }
+    }
 
     func signOut(keepingValues: Bool) {
         guard let process else { return }
