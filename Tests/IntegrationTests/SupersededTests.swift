@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import PropertyList
 import SDBus
 import ServerTesting
+import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
@@ -89,6 +91,39 @@ struct SupersededTests {
             #expect(await first.value == "Busy")
             #expect(try await account.text("AccountIdentifier") == identifier)
             #expect(try await account.text("DeviceName") == "second")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an encrypted account that was made for a call that was given up can be entered`(encrypting: Bool) async throws
+    {
+        let folder = MemoryFolder()
+        let isHeard = Mutex(false)
+        let server = try ScriptedServer { request in
+            let answer = folder.answer(to: request)
+            return request.method == "PUT" && !isHeard.withLock(\.self) ? .nothing : answer
+        }
+        try await withTwoDevices { devices in
+            let account = try devices.account(devices.laptop)
+            let first = try await begin(server) { try await account.signIn($0, ["encrypt": .boolean(true)]) }
+            try await eventually("the account is made") { server.requests.contains { $0.method == "PUT" } }
+            try await account.signOut(["only-attempt": .boolean(true)])
+            #expect(await first.value == "Busy")
+            // Whatever else the user signs in to and out of.
+            try await account.signIn(devices.url)
+            try await account.signOut()
+            #expect(await errorName { try await account.signOut() } == "NotSignedIn")
+            try await devices.laptop.restart()
+            isHeard.withLock { $0 = true }
+            let again = try devices.account(devices.laptop)
+            let options: KeyValuePairs<String, Value> = encrypting ? ["encrypt": .boolean(true)] : [:]
+            try await again.signIn("webdav://127.0.0.1:\(server.port)/dav", options)
+            #expect(try await again.property("Encrypted") == .boolean(true))
+            #expect(try await again.property("PhraseUnconfirmed") == .boolean(true))
+            let keys = FileManager.default.subpaths(atPath: devices.laptop.stateDirectory)?.filter {
+                $0.contains("attempted")
+            }
+            #expect(keys == [])
         }
     }
 }

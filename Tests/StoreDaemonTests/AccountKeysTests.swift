@@ -72,12 +72,22 @@ import Testing
         guard case (.none, nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
     }
 
-    @Test func `a new account's key is drawn once, however often signing in is tried`() throws {
+    @Test func `a new account's key is drawn once for a place, and stays until the account is entered`() throws {
         let options = try EncryptionOptions(encrypts: true, phrase: nil)
-        guard case .key(let first) = try keys.protection(at: "folder:///a", options),
-            case .key(let again) = try keys.protection(at: "folder:///b", options)
-        else { return #expect(Bool(false)) }
-        #expect(first == again)
+        func key(at url: String) throws -> HeldKey? {
+            guard case .key(let held) = try keys.protection(at: url, options) else { return nil }
+            return held
+        }
+        let first = try #require(try key(at: "folder:///a"))
+        #expect(try key(at: "folder:///a/") == first && key(at: "folder:///b") != first)
+        try AccountKeyFile.remove(in: directory)
+        #expect(try key(at: "folder:///a") == first && keys.candidates(at: "folder:///a") == [first])
+        #expect(keys.candidates(at: "folder:///c") == [])
+        for number in 0..<20 { _ = try key(at: "folder:///\(number)") }
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory)
+        #expect(files.count { $0.hasPrefix("attempted-key-") } == 16 && keys.candidates(at: "folder:///19").count == 1)
+        keys.settle(try #require(keys.candidates(at: "folder:///19").first).key.identifier.description)
+        #expect(keys.candidates(at: "folder:///19") == [])
     }
 
     @Test func `signing in anew takes the key of the account in that place, and a phrase takes none`() throws {

@@ -39,6 +39,8 @@ struct AccountKeyFile: Equatable {
     var published: UInt64?
     /// When the remains of former forms were last removed, in microseconds since 1970.
     var tidied: UInt64?
+    /// The URL where the account may have been created; only in ``AttemptedKeys``.
+    var place: String?
 
     /// The format's number. Files with a greater one are from a newer version.
     private static let format = 1
@@ -97,7 +99,11 @@ struct AccountKeyFile: Equatable {
 
     /// Reads the file; `nil` if there is none.
     static func read(_ slot: Slot = .current, in directory: String) throws(AccountKeyFileError) -> AccountKeyFile? {
-        let path = path(slot, in: directory)
+        try read(path(slot, in: directory))
+    }
+
+    /// Reads a file; `nil` if there is none.
+    static func read(_ path: String) throws(AccountKeyFileError) -> AccountKeyFile? {
         guard let data = try contents(of: path) else { return nil }
         let decoder = PropertyListDecoder()
         guard let version = try? decoder.decode(Version.self, from: data) else { throw .damaged(path) }
@@ -110,9 +116,14 @@ struct AccountKeyFile: Equatable {
 
     /// Replaces the file atomically, and syncs it to the disk.
     func write(_ slot: Slot = .current, in directory: String) throws {
+        try write(Self.path(slot, in: directory))
+    }
+
+    /// Replaces a file atomically, and syncs it to the disk.
+    func write(_ path: String) throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
-        try PrivateFile.replace(Self.path(slot, in: directory), with: Array(try encoder.encode(Record(self))))
+        try PrivateFile.replace(path, with: Array(try encoder.encode(Record(self))))
     }
 
     /// Removes both files, and temporary ones that a crash has left.
@@ -156,6 +167,7 @@ struct AccountKeyFile: Equatable {
         var wasPlain: [String]?
         var published: UInt64?
         var tidied: UInt64?
+        var place: String?
 
         init(_ file: AccountKeyFile) {
             format = AccountKeyFile.format
@@ -168,7 +180,7 @@ struct AccountKeyFile: Equatable {
             stage = file.stage
             wasShown = file.wasShown
             wasPlain = file.wasPlain.isEmpty ? nil : file.wasPlain.sorted().map(\.description)
-            (published, tidied) = (file.published, file.tidied)
+            (published, tidied, place) = (file.published, file.tidied, file.place)
         }
 
         /// The decoded file; `nil` if its parts contradict each other.
@@ -184,7 +196,8 @@ struct AccountKeyFile: Equatable {
             else { return nil }
             return AccountKeyFile(
                 key: key, marker: marker, left: Set(left), rejected: Set(rejected), awaited: awaited, stage: stage,
-                wasShown: wasShown, wasPlain: Set(plain), published: published, tidied: tidied)
+                wasShown: wasShown, wasPlain: Set(plain), published: published, tidied: tidied,
+                place: place)
         }
     }
 }

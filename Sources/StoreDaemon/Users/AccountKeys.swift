@@ -48,18 +48,19 @@ struct AccountKeys {
             return protection(of: file).0
         }
         if !options.encrypts { return .none }
-        if let left { return .key(left) }
+        if let attempted = attempted.key(at: url) { return .key(attempted) }
         let held = HeldKey(time: environment.time(), random: environment.random)
-        if !isTrial {
-            try AccountKeyFile(key: held.key, marker: held.marker, stage: .moving).write(.next, in: directory)
-        }
+        if !isTrial { try attempted.keep(held, at: url) }
         return .key(held)
     }
 
-    /// The key of an earlier attempt to create an account, which may have created it; `nil` if there is none.
-    private var left: HeldKey? {
-        let left = try? AccountKeyFile.read(.next, in: directory)
-        return left.flatMap { $0.stage == .moving && $0.former.isEmpty ? $0.held : nil }
+    /// The keys of accounts that earlier attempts may have created.
+    private var attempted: AttemptedKeys { AttemptedKeys(directory: directory) }
+
+    /// Returns the keys that may open an encrypted account at a URL without its phrase: that of an attempt to create it,
+    /// and that of the account that is signed in, because the server may have another name now.
+    func candidates(at url: String) -> [HeldKey] {
+        [attempted.key(at: url), present(elsewhereThan: url)].compactMap(\.self)
     }
 
     // MARK: The keys
@@ -70,7 +71,7 @@ struct AccountKeys {
     }
 
     /// Returns the key of the account that is signed in at another URL than this one; `nil` if there is none.
-    func present(elsewhereThan url: String) -> HeldKey? {
+    private func present(elsewhereThan url: String) -> HeldKey? {
         guard let file = try? AccountFile.read(in: directory), !file.isPlace(url), !isMoving(file) else { return nil }
         return current(of: file)?.held
     }
@@ -115,9 +116,9 @@ struct AccountKeys {
             let before = kept
             kept.rejected.formUnion(held.rejected)
             kept.awaited = held.awaited
-            return try kept.write(.next, in: directory)
             kept.wasPlain.formUnion(former.plain)
             if kept == before { return }
+            return try kept.write(.next, in: directory)
         }
         try AccountKeyFile(
             key: held.key, marker: held.marker, left: former.keys, rejected: held.rejected, stage: .using,
@@ -127,7 +128,10 @@ struct AccountKeys {
 
     /// Moves the key of an account that was signed in to into its slot. After a failure, the next start tries again.
     func settle(_ account: String) {
-        do { try AccountKeyFile.settle(account, in: directory) } catch {
+        do {
+            try AccountKeyFile.settle(account, in: directory)
+            if let key = KeyIdentifier(account) { try attempted.remove(key) }
+        } catch {
             logger.error("The key of the account in \(directory) can't be put in place: \(error)")
         }
     }

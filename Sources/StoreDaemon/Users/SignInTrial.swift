@@ -21,7 +21,7 @@ struct SignInTrial {
             do { remote = try await open(url, credentials, protection, for: account) } catch let error as RemoteError
                 where error.code == .keyNeeded && encryption.phrase == nil
             {
-                guard let key = account.keys.present(elsewhereThan: url) else { throw error }
+                guard let key = account.keys.candidates(at: url).first else { throw error }
                 remote = try await open(url, credentials, .key(key), for: account)
             }
             guard remote.isNew || !bringsValues else { return refused(RemoteError(.inPlain, UserAccount.inUse)) }

@@ -58,12 +58,17 @@ extension UserAccount {
         do { try await enter(protection, creatingAccount: creatingAccount) } catch let error as RemoteError
             where error.code == .keyNeeded && encryption.phrase == nil
         {
-            // The account that is signed in may be there, because its server has another name now.
-            guard let key = keys.present(elsewhereThan: url) else {
-                if isRenewal { try take(credentials, at: url, beforeKey: error) }
+            var isEntered = false
+            for key in keys.candidates(at: url) where !isEntered {
+                do {
+                    try await enter(.key(key), creatingAccount: false)
+                    isEntered = true
+                } catch is RemoteError {}
+            }
+            if !isEntered {
+                if isRenewal { try attempts.change { try take(credentials, at: url, beforeKey: error) } }
                 throw error
             }
-            do { try await enter(.key(key), creatingAccount: false) } catch is RemoteError { throw error }
         }
         self.url = url
         // Another name for a device that is listed already is a change, which is uploaded.
