@@ -63,17 +63,24 @@ extension UserAccount {
         ])
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
-            try self.checkMaySignOut(keepingLastKey: options.boolean("keep-last-key", default: false))
+            let keepsLastKey = options.boolean("keep-last-key", default: false)
+            try self.checkMaySignOut(keepingLastKey: keepsLastKey)
             if options.boolean("only-check", default: false) { return }
+            let place = self.url
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {
                 await self.attempts.turn()
+                guard self.url == place else { throw Self.signedInElsewhere }
+                try self.checkMaySignOut(keepingLastKey: keepsLastKey)
                 try self.attempts.change {
                     try self.signOut(keepingValues: options.boolean("keep-values", default: true))
                 }
             }
         }
     }
+
+    private static let signedInElsewhere = BusError.store(
+        .busy, "Another call has signed in to another account meanwhile; nothing was signed out.")
 
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()

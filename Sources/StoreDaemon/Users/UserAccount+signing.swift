@@ -265,7 +265,6 @@ extension UserAccount {
 
     /// Signs out, whatever is under way.
     func signOut(keepingValues: Bool) throws {
-        try checkMaySignOut(keepingLastKey: false)
         // Values are removed before the file: after a crash in between, the user can sign out again.
         if !keepingValues { try sync.signOut(keepingValues: false) }
         let leaving = try saved.leave()
