@@ -102,9 +102,8 @@ struct RestingTests {
         withExtendedLifetime(directory) {}
     }
 
-    @Test func `signing in and out again and again leaves a slow disk's time to others`() async throws {
-        let directory = try TemporaryDirectory()
-        let folder = try directory.makeDirectory("folder", mode: 0o700)
+    /// Starts a device on whose disk a sync takes 20 ms.
+    private func startOnSlowDisk(_ directory: TemporaryDirectory) async throws -> Device {
         let state = try directory.makeDirectory("state", mode: 0o700)
         var options = Device.Options()
         (options.manifests, options.stateDirectory) = ([ManifestText(notes)], state)
@@ -113,7 +112,13 @@ struct RestingTests {
                 .appending(path: "libDiskJournal.so").path,
             "DISK_JOURNAL": directory.path + "/journal", "DISK_JOURNAL_ROOTS": state, "DISK_DELAY": "20",
         ]
-        let device = try await Device.start(on: .start(), options)
+        return try await Device.start(on: .start(), options)
+    }
+
+    @Test func `signing in and out again and again leaves a slow disk's time to others`() async throws {
+        let directory = try TemporaryDirectory()
+        let folder = try directory.makeDirectory("folder", mode: 0o700)
+        let device = try await startOnSlowDisk(directory)
         let account = try BusClient(device.bus).account
         let start = ContinuousClock.now
         for _ in 1...4 {
@@ -122,6 +127,49 @@ struct RestingTests {
         }
         // Each of the eight syncs once at least, and all but the last are followed by a wait of ten times as long.
         #expect(ContinuousClock.now - start >= .milliseconds(7 * 11 * 20))
+
+        // The same while the account moves, which takes as long as it is paused.
+        try await account.join("folder://" + folder)
+        let move = Task { await errorName { try await account.encrypt() } }
+        try await account.setPaused(true)
+        let again = ContinuousClock.now
+        for _ in 1...4 { _ = await errorName { try await account.signIn("folder://" + folder) } }
+        #expect(ContinuousClock.now - again >= .milliseconds(3 * 11 * 20))
+        try await account.setPaused(false)
+        _ = await move.value
+        check(device)
+        device.kill()
+        device.bus.end()
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test func `signing out never removes the key of an account that was entered meanwhile`() async throws {
+        let directory = try TemporaryDirectory()
+        let plain = try directory.makeDirectory("plain", mode: 0o700)
+        let device = try await startOnSlowDisk(directory)
+        let account = try BusClient(device.bus).account
+        let own = try await account.text("DeviceIdentifier")
+        for round in 1...3 {
+            let encrypted = "folder://" + (try directory.makeDirectory("encrypted \(round)", mode: 0o700))
+            try await account.signIn("folder://" + plain)
+            // Each writes the account's file, and signing out waits for its turn.
+            let renames = (0..<10).map { number in
+                Task { await errorName { try await account.rename(device: own, to: "\(round) \(number)") } }
+            }
+            let signOut = Task { await errorName { try await account.signOut(["keep-last-key": .boolean(true)]) } }
+            let signIn = Task { await errorName { try await account.signIn(encrypted, ["encrypt": .boolean(true)]) } }
+            for rename in renames { _ = await rename.value }
+            let (left, entered) = (await signOut.value, await signIn.value)
+            // Whichever came first, a key that was made is there.
+            if entered == "" {
+                #expect(try await account.text("Backend") == encrypted, "\(left)")
+                #expect(try await !account.recoveryPhrase(flags: 1).isEmpty)
+            } else {
+                try await account.signIn(encrypted, ["encrypt": .boolean(true)])
+                #expect(try await !account.recoveryPhrase(flags: 1).isEmpty)
+            }
+            device.keepSecret(try await account.recoveryPhrase(flags: 1))
+        }
         check(device)
         device.kill()
         device.bus.end()

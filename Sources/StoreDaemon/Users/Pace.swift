@@ -17,7 +17,7 @@ struct Pace {
         let start = EventLoop.now
         defer {
             let end = EventLoop.now
-            next = end + 10 * (end - min(start, end))
+            next = max(next, end) + 10 * (end - min(start, end))
         }
         return try work()
     }

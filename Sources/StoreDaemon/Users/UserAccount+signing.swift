@@ -21,7 +21,8 @@ extension UserAccount {
         try credentials.check()
         try AccountFile.removeLeft(in: directory)
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
-        if try move.goesOn(at: url, credentials) { return accountIdentifier }
+        await attempts.turn()
+        if try attempts.change({ try move.goesOn(at: url, credentials) }) { return accountIdentifier }
         let staysPaused = isRenewal ? try saved.read()?.isPaused ?? false : false
         var wasMade = false
         let former =
@@ -73,7 +74,7 @@ extension UserAccount {
         self.url = url
         // Another name for a device that is listed already is a change, which is uploaded.
         if let deviceName { _ = try sync.rename(device: sync.devices.own.identifier, to: deviceName) }
-        keys.settle(accountIdentifier)
+        attempts.change { keys.settle(accountIdentifier) }
         listen()
         move.watch()
         log(
