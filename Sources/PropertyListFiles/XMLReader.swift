@@ -27,7 +27,10 @@ struct XMLReader {
     private mutating func prolog() throws(FileError) {
         let start = scanner.position
         if scanner.take("<?xml") {
-            let declaration = scanner.take { $0 != UInt8(ascii: ">") }.lowercased()
+            let text = scanner.take { $0 != UInt8(ascii: ">") }
+            // Others take long to search.
+            guard text.utf8.count <= 1000 else { throw scanner.failure(at: start, "the declaration is too long") }
+            let declaration = text.lowercased()
             if declaration.contains("encoding="), !declaration.contains("utf-8"), !declaration.contains("us-ascii") {
                 throw scanner.failure(at: start, "only files in UTF-8 are read; convert this one")
             }

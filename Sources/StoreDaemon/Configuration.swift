@@ -185,8 +185,7 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
 
     /// Whether certificates are few enough: the event loop decodes them again for each connection.
     package static func isBounded(authority: [UInt8]) -> Bool {
-        let text = String(decoding: authority, as: UTF8.self)
-        return authority.count <= 64 << 10 && text.ranges(of: "-----BEGIN ").count <= 16
+        authority.count <= 64 << 10 && PEM.blocks(in: authority) <= 16
     }
 
     /// What a sentence says that refuses certificates.

@@ -214,6 +214,23 @@ struct RobustnessTests {
                 let name = await errorNameOnceServed { _ = try await account.signIn(url) }
                 #expect(name == "InvalidArgs")
             }
+            // Swift takes a time that grows with the square of their length to find words among these.
+            let flags = String(repeating: "\u{1F1E6}", count: 16_000)
+            let authority: KeyValuePairs<String, Value> = ["ca-pem": .data(Array(flags.utf8))]
+            for _ in 0..<100 {
+                let name = await errorNameOnceServed {
+                    _ = try await account.signIn("webdavs://127.0.0.1:9/x", authority)
+                }
+                #expect(["BackendUnsupported", "BackendUnavailable"].contains(name), "\(name)")
+            }
+            let manifest = Array("<?xml version=\"1.0\" \(flags)?><plist/>".utf8)
+            let refusal = await errorNameOnceServed {
+                try await client.manager("RegisterManifest") {
+                    try $0.append(bytes: manifest)
+                    try $0.appendDictionary {}
+                }
+            }
+            #expect(refusal == "InvalidArgs")
             let many = "etcd://" + (0..<60_000).map { "m\($0)" }.joined(separator: ",") + "/x"
             #expect(await errorNameOnceServed { _ = try await account.signIn(many) } == "InvalidArgs")
             let options: KeyValuePairs<String, Value> = ["password": .string(Text(text))]

@@ -13,6 +13,15 @@ struct RemoteAddressTests {
         #expect(RemoteAddress.areSame(first, second) && RemoteAddress.areSame(second, first))
     }
 
+    @Test func `blocks of PEM are counted in any bytes`() {
+        let block = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n"
+        #expect(PEM.blocks(in: Array(String(repeating: block, count: 3).utf8)) == 3)
+        #expect(PEM.hasCertificate(Array("\u{1F1E6}\(block)".utf8)))
+        for text in ["", "-----BEGIN", "-----BEGIN\u{A0}CERTIFICATE-----"] {
+            #expect(PEM.blocks(in: Array(text.utf8)) == 0 && !PEM.hasCertificate(Array(text.utf8)))
+        }
+    }
+
     @Test(arguments: [
         ("folder:///a/b", "folder:///a/B"), ("folder:///a/b", "folder:///a%2Fb"), ("webdavs://a/x", "webdav://a/x"),
         ("webdavs://a//x", "webdavs://a/x"), ("webdavs://a/x", "webdavs://b/x"), ("webdavs://Ada@a", "webdavs://ada@a"),

@@ -47,6 +47,7 @@ struct Attacker: ParsableCommand {
         case .burst: try burst()
         case .fan: try fan()
         case .domains: try fillDomains()
+        case .authorities: try signIn()
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -114,6 +115,30 @@ struct Attacker: ParsableCommand {
                     body: body.bytes, later: true)
                 guard client.sendAll() else { return }
             }
+        }
+    }
+
+    /// Signs in with what Swift takes long to search as a text.
+    private func signIn() throws {
+        var body = Wire()
+        body.string("webdavs://127.0.0.1:9/x")
+        body.array(alignment: 8) {
+            $0.string("ca-pem")
+            $0.signature("ay")
+            $0.array(alignment: 1) { $0.bytes += Array(String(repeating: "\u{1F1E6}", count: 16_384).utf8) }
+        }
+        let account = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
+        let client = try RawClient(address: address)
+        var waiting = 0
+        while true {
+            for _ in waiting..<100 {
+                client.call(
+                    BusNames.service, account, BusNames.accountInterface, "SignIn", signature: "sa{sv}",
+                    body: body.bytes, later: true)
+            }
+            waiting = 100
+            guard client.sendAll(), let replies = client.turn(waiting: 10) else { return }
+            waiting -= replies.count { $0.replySerial > 0 }
         }
     }
 
