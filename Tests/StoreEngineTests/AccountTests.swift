@@ -397,6 +397,18 @@ import Testing
         #expect(Picture(try device.store()) == before)
     }
 
+    @Test func `however many names a remote shows for an account, few are remembered, and the first ones`() throws {
+        try enter("5")
+        try arrive()
+        for round in 0..<20 {
+            try database.rename(accountTo: "5", aliases: Set((0..<100).map { "9-\(round)-\($0)" }))
+        }
+        try database.rename(accountTo: "4")
+        #expect(try database.accounts(formerly: ["5"]) == ["4"], "the device's own")
+        #expect(try database.accounts(formerly: ["9-0-7"]) == ["4"])
+        #expect(try database.accounts(formerly: ["9-19-7"]) == [])
+    }
+
     @Test func `an account is found by a name that only another device has given it`() throws {
         try enter("A")
         try database.rename(accountTo: "A", aliases: ["A", "B"])

@@ -228,6 +228,8 @@ final class BlobAccount<Storage: BlobStorage> {
 
     /// Records the identifiers that the markers show.
     private func note(_ present: Set<Bits128>) -> RemoteAccount {
+        // A remote may show others each time.
+        if identifiers.count > SeenMarkers.mostRead { identifiers = [] }
         identifiers.formUnion(present)
         let account = remoteAccount(of: present)
         seen = account

@@ -74,9 +74,11 @@ final class MarkerFolder<Storage: BlobStorage> {
         // If the folder is too full, a marker that is not listed may still exist.
         let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
         func rank(_ name: Bits128) -> Int { name == own ? 0 : expected.contains(name) ? 1 : 2 }
-        for identifier in names.sorted(by: { (rank($0), $0) < (rank($1), $1) }).prefix(SeenMarkers.mostRead) {
-            try await read(identifier, of: protection.held, &found)
-        }
+        let read = Set(names.sorted(by: { (rank($0), $0) < (rank($1), $1) }).prefix(SeenMarkers.mostRead))
+        // The folder may hold others each time.
+        plain.formIntersection(read)
+        sealed = sealed.filter { read.contains($0.key) }
+        for identifier in read.sorted() { try await self.read(identifier, of: protection.held, &found) }
         for held in protection.ownKeys { await mend(held, &found) }
         return found
     }
@@ -157,7 +159,9 @@ final class MarkerFolder<Storage: BlobStorage> {
         _ named: [KeyNote<Kind>], _ known: ReferenceWritableKeyPath<MarkerFolder, [String: KeyNote<Kind>]>
     ) async throws(RemoteError) -> [KeyNote<Kind>] {
         var found: [KeyNote<Kind>] = []
-        for name in named.map(\.noteName).sorted().prefix(SeenMarkers.mostRead) {
+        let names = Set(named.map(\.noteName).sorted().prefix(SeenMarkers.mostRead))
+        self[keyPath: known] = self[keyPath: known].filter { names.contains($0.key) }
+        for name in names.sorted() {
             if self[keyPath: known][name] == nil || isThorough {
                 guard let bytes = try await note(named: name) else { continue }
                 self[keyPath: known][name] = try? KeyNote(note: bytes, named: name)

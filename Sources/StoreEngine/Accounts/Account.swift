@@ -13,6 +13,9 @@ package struct Account: Equatable, Sendable {
     /// and the next has to begin from nothing.
     package let cursor: [UInt8]?
 
+    /// How many former identifiers of an account are remembered.
+    static let mostFormerNames = 256
+
     /// When a complete pull last ended, in microseconds since 1970; 0 if never.
     package internal(set) var lastPull: UInt64
     /// When an upload last ended, in microseconds since 1970; 0 if never.
@@ -80,8 +83,11 @@ extension Database {
         return Set(names?.split(separator: "\n").map(String.init) ?? [])
     }
 
-    func saveFormerNames(_ names: Set<String>, of account: Int64) throws {
-        try setProperty("former-names-\(account)", names.isEmpty ? nil : names.sorted().joined(separator: "\n"))
+    /// Saves the former identifiers of an account. A remote may show others each time, so those beyond the most that are
+    /// kept are left out, as long as they aren't among the first.
+    func saveFormerNames(_ names: Set<String>, first: Set<String> = [], of account: Int64) throws {
+        let kept = (first.sorted() + names.subtracting(first).sorted()).prefix(Account.mostFormerNames)
+        try setProperty("former-names-\(account)", kept.isEmpty ? nil : kept.joined(separator: "\n"))
     }
 
     /// Returns the encrypted account that was found in place of this unencrypted one; `nil` if none was.

@@ -178,8 +178,9 @@ extension UserDatabase {
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)
             }
-            let names = try db.formerNames(of: id).union(aliases).union([current.identifier]).subtracting([identifier])
-            try db.saveFormerNames(names, of: id)
+            let known = try db.formerNames(of: id).subtracting([identifier])
+            let own = Set(others).union([current.identifier]).subtracting([identifier])
+            try db.saveFormerNames(known.union(aliases).subtracting([identifier]), first: own, of: id)
             try db.saveSuccessor(nil, of: id)
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
             return try db.account(id) ?? account
@@ -196,8 +197,8 @@ extension UserDatabase {
     private func note(aliases: Set<String>, of id: Int64) throws(EngineError) {
         if aliases.isEmpty { return }
         let known = try read { db in try db.formerNames(of: id) }
-        if aliases.isSubset(of: known) { return }
-        try write { db in try db.saveFormerNames(known.union(aliases), of: id) }
+        if aliases.isSubset(of: known) || known.count >= Account.mostFormerNames { return }
+        try write { db in try db.saveFormerNames(known.union(aliases), first: known, of: id) }
     }
 
     // MARK: Parts
