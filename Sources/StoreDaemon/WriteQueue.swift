@@ -65,6 +65,9 @@ final class WriteQueue {
             }
             return
         }
+        // A reader's call may have caused the commit.
+        let began = WorkTime()
+        defer { user.noteWork(since: began) }
         for write in writes { answer(write) }
         for write in writes where !write.keys.isEmpty {
             write.store.notify(.localChange, keys: write.keys, except: write.client)

@@ -29,6 +29,20 @@ struct PacedQueueTests {
         #expect(served == [0, 1, 2, 3] && EventLoop.now - start >= 3 * 50_000)
     }
 
+    @Test func `slow ones that are added one by one aren't served at once for being slow`() async throws {
+        var served: [Int] = []
+        var noted = 0
+        let queue = PacedQueue<Int>(burst: 10, cost: { _ in 4 }, noting: { _ in noted += 1 }) {
+            served.append($0)
+            let end = EventLoop.now + 10_000
+            while EventLoop.now < end {}
+        }
+        for number in 0..<8 { queue.add([number]) }
+        #expect(served == [0, 1, 2])
+        try await eventually { served.count == 8 }
+        #expect(noted >= 2)
+    }
+
     @Test func `the rest of many are served later, each once`() async throws {
         var served: [Int] = []
         let queue = PacedQueue<Int> { served.append($0) }

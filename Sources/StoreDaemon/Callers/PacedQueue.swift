@@ -13,10 +13,12 @@ final class PacedQueue<Element: Hashable> {
     private var timer: EventSource?
     /// What was spent since the burst began.
     private var spent = 0
-    private var began: UInt64 = 0
+    /// When an element was last served.
+    private var lastServed: UInt64 = 0
     private let burst: Int
     private let cost: (Element) -> Int
     private let serve: (Element) -> Void
+    private let note: (WorkTime) -> Void
 
     /// The usual cost of a burst: about 150 microseconds' worth of signals.
     nonisolated static var usualBurst: Int { 32 }
@@ -27,8 +29,12 @@ final class PacedQueue<Element: Hashable> {
     /// - Parameters:
     ///   - burst: the cost of what is served at once. After more, the next burst begins later.
     ///   - cost: what an element costs, in about 5 microseconds, as long as a signal takes.
-    init(burst: Int = usualBurst, cost: @escaping (Element) -> Int = { _ in 1 }, _ serve: @escaping (Element) -> Void) {
-        (self.burst, self.cost, self.serve) = (burst, cost, serve)
+    ///   - note: called with the time that a later burst took, which nobody's call has.
+    init(
+        burst: Int = usualBurst, cost: @escaping (Element) -> Int = { _ in 1 },
+        noting note: @escaping (WorkTime) -> Void = { _ in }, _ serve: @escaping (Element) -> Void
+    ) {
+        (self.burst, self.cost, self.note, self.serve) = (burst, cost, note, serve)
     }
 
     /// Serves the elements, at once if they cost little and none is waiting.
@@ -38,13 +44,14 @@ final class PacedQueue<Element: Hashable> {
     }
 
     private func serveSome() {
-        let now = EventLoop.now
-        if now >= began + Self.interval { (spent, began) = (0, now) }
+        // A slow element doesn't begin another burst.
+        if EventLoop.now >= lastServed + Self.interval { spent = 0 }
         while spent < burst, let next = waiting.popFirst() {
             isWaiting.remove(next)
             spent += cost(next)
             serve(next)
         }
+        lastServed = EventLoop.now
         if waiting.isEmpty { waiting = [] }
         // Elements that are added one by one wait as well.
         if waiting.isEmpty, spent <= burst { return }
@@ -52,7 +59,9 @@ final class PacedQueue<Element: Hashable> {
         timer = EventLoop.shared.after(.microseconds(Int64(pause))) { [weak self] in
             guard let self else { return }
             (timer, spent) = (nil, 0)
+            let began = WorkTime()
             serveSome()
+            note(began)
         }
     }
 }

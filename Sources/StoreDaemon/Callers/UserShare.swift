@@ -23,7 +23,9 @@ final class UserShare {
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
 
     /// The subscriptions with changes to send. A change may have thousands of keys, and hundreds of subscribers.
-    let signals = PacedQueue<StoreSubscription>(burst: 256, cost: { $0.cost }) { $0.sendDue() }
+    private(set) lazy var signals = PacedQueue<StoreSubscription>(
+        burst: 256, cost: { $0.cost }, noting: { [unowned self] in note($0) }
+    ) { $0.sendDue() }
     private let pool: SharePool
     private var unread = 0
     private var held = 0
@@ -162,6 +164,9 @@ final class UserShare {
         rest.note(burst.time)
         burst.time = 0
     }
+
+    /// Counts time that was spent outside of a call.
+    private func note(_ time: WorkTime) { rest.note(time.taken(ifAtLeast: LongCallPause.shortest)) }
 
     // MARK: Asking
 

@@ -306,6 +306,9 @@ final class User {
         }
     }
 
+    /// Counts what the loop has done for the user since then, unless a call of the user has it.
+    func noteWork(since began: WorkTime) { daemon.clients.note(began, ofDataOf: uid) }
+
     /// Sets a damaged database aside and switches to a new one, or to the file that has replaced it.
     ///
     /// If that fails, for example on a full disk, whatever needs the database fails too and tries it again.
