@@ -90,7 +90,9 @@ final class User {
         let total = daemon.users.memory
         if total.allows(bytes, besides: memory) { return }
         // What is counted may have been removed or replaced by now, also with other users.
-        for user in daemon.users.all { user.measureStores() }
+        measureStores()
+        if total.allows(bytes, besides: memory) { return }
+        daemon.users.measureStores()
         if total.allows(bytes, besides: memory) { return }
         daemon.writes.commit()
         daemon.clients.forgetPaths(of: uid)
@@ -102,7 +104,7 @@ final class User {
             """)
     }
 
-    private func measureStores() {
+    func measureStores() {
         for store in stores.values { store.measure() }
     }
 

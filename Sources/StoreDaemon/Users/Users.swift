@@ -14,6 +14,7 @@ final class Users {
     private var open: [UInt32: User] = [:]
     /// The memory of all stores in use.
     var memory = StoreMemory()
+    private var measuringPace = Pace()
     /// How many bytes of the disk are left to users whose databases are small.
     var diskReserve = 32 << 20
     private var accountsFile = FileStamp("/etc/passwd")
@@ -22,6 +23,12 @@ final class Users {
 
     init(daemon: Daemon) {
         self.daemon = daemon
+    }
+
+    /// Measures the stores in use of all users, unless that was done just now.
+    func measureStores() {
+        guard measuringPace.isDue else { return }
+        measuringPace.run { for user in open.values { user.measureStores() } }
     }
 
     /// Returns a user's data, if it is open.
