@@ -9,10 +9,21 @@ internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
 
+/// The error of a bound on all of the user's data. Sandboxed apps aren't told how much others have.
+struct SharedBound: Error {
+    let error: BusError
+    /// The error for sandboxed apps.
+    let toApps: BusError
+}
+
 extension BusError {
     /// Maps an error for a client. Sandboxed clients don't learn where the data or the account is.
     @BusActor
     init(mapping error: any Error, for client: Client) {
+        if client.isSandboxed, let bound = error as? SharedBound {
+            self = bound.toApps
+            return
+        }
         let told = BusError(mapping: error)
         self = client.isSandboxed && Self.tellsPlaces(error) ? BusError(name: told.name, message: Self.unsaid) : told
     }
@@ -32,6 +43,7 @@ extension BusError {
     init(mapping error: any Error) {
         switch error {
         case let error as BusError: self = error
+        case let error as SharedBound: self = error.error
         case let error as EngineError: self.init(engine: error)
         case let error as RemoteError: self.init(remote: error)
         case let error as KeyError: self.init(key: error)

@@ -97,11 +97,14 @@ final class User {
         daemon.writes.commit()
         daemon.clients.forgetPaths(of: uid)
         if total.allows(bytes, besides: memory) { return }
-        throw BusError.limitsExceeded(
-            """
-            The values in the user's stores and domains in use take \(memory) bytes of memory, and there is no room for \
-            \(bytes) more. End programs that use large values, and keep large data in files.
-            """)
+        throw SharedBound(
+            error: .limitsExceeded(
+                """
+                The values in the user's stores and domains in use take \(memory) bytes of memory, and there is no room \
+                for \(bytes) more. End programs that use large values, and keep large data in files.
+                """),
+            toApps: .limitsExceeded(
+                "There is no room in memory for \(bytes) bytes more. Keep large data in files."))
     }
 
     func measureStores() {

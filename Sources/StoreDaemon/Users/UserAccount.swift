@@ -188,7 +188,7 @@ final class UserAccount {
             try user.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {
-            let reason = (error as? BusError)?.message ?? "\(error)"
+            let reason = BusError(mapping: error).message
             throw RemoteError(.device, "What other devices have written to \(identifier) waits. \(reason)")
         }
     }
