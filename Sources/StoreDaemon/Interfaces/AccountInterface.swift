@@ -347,11 +347,13 @@ extension UserAccount {
                     try message.append(account.showsFormerAccount)
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    try message.append(UInt32(clamping: try account.pendingChanges()))
+                    let user = try daemon.users.user(account.uid)
+                    try message.append(UInt32(clamping: try user.recovering { try user.account.pendingChanges() }))
                 },
                 .property("ExcludedChanges", "u", changes: .silently, to: .unsandboxed, on: daemon) {
                     account, message in
-                    try message.append(UInt32(clamping: try account.excludedChanges()))
+                    let user = try daemon.users.user(account.uid)
+                    try message.append(UInt32(clamping: try user.recovering { try user.account.excludedChanges() }))
                 },
                 .property("LastPullUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastPull)

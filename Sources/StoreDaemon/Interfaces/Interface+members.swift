@@ -54,11 +54,20 @@ extension Interface.Member {
     }
 }
 
-/// The callers that may read a property. Sandboxed ones that may not get an empty value: no text, or zero.
+/// The callers that may read a property. Others get an empty value: no text, or zero.
 enum PropertyReaders {
     case everybody
     /// Callers outside of sandboxes, because the value reveals where something is.
     case unsandboxed
+    /// Root and the service's own user, outside of sandboxes.
+    case administrators
+
+    @BusActor
+    fileprivate func include(_ peer: Peer, _ daemon: Daemon) -> Bool {
+        if self == .everybody { return true }
+        let uid = peer.credentials.uid
+        return !daemon.clients.client(peer).isSandboxed && (self == .unsandboxed || uid == 0 || uid == geteuid())
+    }
 }
 
 extension Interface.Member {
@@ -69,11 +78,13 @@ extension Interface.Member {
         _ getter: @escaping @BusActor (Object, Message) throws -> Void
     ) -> Self {
         .unguardedProperty(name, type, changes: changes) { object, message, peer in
-            if readers == .unsandboxed, daemon.clients.client(peer).isSandboxed {
+            guard readers.include(peer, daemon) else {
                 return try message.append(emptyOf: type)
             }
-            if changes != .never { daemon.writes.commit() }
-            try getter(object, message)
+            try daemon.mapping(for: peer) {
+                if changes != .never { daemon.writes.commit() }
+                try getter(object, message)
+            }
         }
     }
 
@@ -84,8 +95,10 @@ extension Interface.Member {
         _ getter: @escaping @BusActor (Object, Message, Client) throws -> Void
     ) -> Self {
         .unguardedProperty(name, type, changes: changes) { object, message, peer in
-            if changes != .never { daemon.writes.commit() }
-            try getter(object, message, daemon.clients.client(peer))
+            try daemon.mapping(for: peer) {
+                if changes != .never { daemon.writes.commit() }
+                try getter(object, message, daemon.clients.client(peer))
+            }
         }
     }
 }
@@ -113,6 +126,12 @@ extension Daemon {
         _ handler: @BusActor (Object, MethodCall) throws -> Void
     ) throws {
         if committing { writes.commit() }
-        do { try handler(object, call) } catch { throw BusError(mapping: error, for: clients.client(call.peer)) }
+        try mapping(for: call.peer) { try handler(object, call) }
+    }
+
+    /// Runs a part of an answer, with its errors mapped for the client.
+    @inline(__always)
+    fileprivate func mapping(for peer: Peer, _ body: () throws -> Void) throws {
+        do { try body() } catch { throw BusError(mapping: error, for: clients.client(peer)) }
     }
 }

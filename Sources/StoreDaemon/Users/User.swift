@@ -324,12 +324,17 @@ final class User {
         guard damaged === database else { return }
         guard recoveryPace.isDue else { throw EngineError.corrupt(reason) }
         if !damaged.isAbandoned {
-            daemon.logger.error("The database of the user \(uid) is damaged (\(reason)).")
+            daemon.logger.error("The database of \(UserName.text(of: uid)) is damaged (\(reason)).")
             needsSettingAside = damaged.isInPlace
             damaged.abandon(reason)
         }
         do { try recoveryPace.run(replaceDatabase) } catch {
-            daemon.logger.error("The database of the user \(uid) can't be replaced yet: \(error)")
+            // Each call tries again, and would say the same.
+            if recoveryTimer == nil {
+                daemon.logger.error(
+                    "The database of \(UserName.text(of: uid)) can't be replaced yet: \(BusError(mapping: error).message)"
+                )
+            }
             recoveryTimer = EventLoop.shared.after(.seconds(60)) { try? self.recover(reason) }
             throw error
         }
