@@ -6,6 +6,7 @@ import PropertyList
 import Replication
 import SDBus
 import StoreBus
+import StoreEngine
 import SyncEngine
 import Testing
 
@@ -116,6 +117,36 @@ struct StoreMemoryTests {
             for number in 0..<12 { try await call("Unsubscribe", number, service) }
             try await service.sync.syncNow()
             for number in 0..<12 { #expect(try await write(number, subscribing: false, service) == nil) }
+        }
+        try other.close()
+    }
+
+    @Test func `what other devices have written doesn't take what is left of a full disk`() async throws {
+        let other = try LocalService()
+        let value = Value.data([UInt8](repeating: 7, count: 100_000))
+        for number in 0..<40 {
+            let path = try BusNames.storePath(uid: nil, identifier: "org.example.App\(number)")
+            try await other.client.invoke(nil, path, BusNames.storeInterface, "SetValue") {
+                try $0.append("key")
+                try $0.append(variant: value)
+            }
+        }
+        try await other.signIn("memory:///a")
+        try await other.sync.syncNow()
+        try await withService(other.remote) { service in
+            service.daemon.users.diskReserve = .max
+            try await service.signIn("memory:///a")
+            _ = try? await service.sync.syncNow()
+            let error = try service.sync.lastError
+            #expect(error?.code == .device && error?.message.contains("no space left") == true, "\(error as Any)")
+            let database = try service.daemon.users.user(4711).database
+            #expect(try database.space.size() < 3 << 20)
+            guard case .integer(0..<200_000) = try await service.account("FreeBytes") else {
+                throw BusError.failed("the disk has room")
+            }
+            service.daemon.users.diskReserve = 0
+            try await service.sync.syncNow()
+            #expect(try service.daemon.users.user(4711).storesWithValues().count == 40)
         }
         try other.close()
     }

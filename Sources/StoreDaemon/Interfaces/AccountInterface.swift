@@ -374,8 +374,7 @@ extension UserAccount {
                     try message.append(account.remotes.defaultAddress ?? "")
                 },
                 .property("FreeBytes", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    let directory = UserDirectory(of: account.uid, in: daemon.configuration.stateDirectory)
-                    try message.append(min(directory.freeBytes ?? .max, UInt64(Int64.max)))
+                    try message.append(UInt64(max(0, try daemon.users.user(account.uid).roomOnDisk())))
                 },
                 .property("DatabasesSetAside", "as", changes: .silently, to: .unsandboxed, on: daemon) {
                     account, message in

@@ -266,21 +266,48 @@ final class User {
         if used + bytes > maximum { used = try database.shrinkLeftovers(toSize: maximum - bytes, atMost: 64) }
         if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
         guard used + bytes <= maximum else {
-            throw BusError.store(
-                .quotaExceeded,
-                """
-                The values of all of the user's stores and defaults domains take \(used) bytes of \(maximum) (limit \
-                database-bytes), and the write needs \(used + bytes). Remove values, stores or domains that are not \
-                needed.
-                """)
+            throw SharedBound(
+                error: .store(
+                    .quotaExceeded,
+                    """
+                    The values of all of the user's stores and defaults domains take \(used) bytes of \(maximum) (limit \
+                    database-bytes), and the write needs \(used + bytes). Remove values, stores or domains that are not \
+                    needed.
+                    """),
+                toApps: .store(
+                    .quotaExceeded,
+                    "There is no room left for the user's data (limit database-bytes). Remove values that are not needed."
+                ))
         }
-        // What is left of a full disk is for users who have little.
+        let growth = min(maximum - used, try roomOnDisk(for: used))
+        guard bytes <= growth else { throw EngineError.diskFull }
+        // Other users write to what is left as well.
+        allowance.bytes = min(growth / 16, Self.largestAllowance)
+    }
+
+    /// Throws if the disk has no room for what other devices have written.
+    func checkDisk(for entries: [Key: Entry]) throws {
+        let bytes = entries.reduce(0) { $0 + Self.row + $1.key.text.utf8Count + ($1.value.value?.count ?? 0) }
+        allowance.bytes -= bytes
+        guard allowance.bytes < 0 else { return }
+        let growth = try roomOnDisk()
+        guard bytes <= growth else { throw EngineError.diskFull }
+        allowance.bytes = min(growth / 16, Self.largestAllowance)
+    }
+
+    /// About the bytes of a row besides its key and value.
+    private static let row = 100
+
+    /// Returns the bytes that the disk has for the user's data. What is left of a full disk is for users who have little.
+    /// - Parameter used: the bytes of the database.
+    private func roomOnDisk(for used: Int) throws -> Int {
         let free = try recovering { try database.space.freeBytes() }
         let left = directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve + free } ?? .max
-        let growth = min(maximum - used, max(left, free, Self.smallDatabase - used))
-        guard bytes <= growth else { throw EngineError.diskFull }
-        allowance.bytes = min(growth / 2, Self.largestAllowance)
+        return max(left, free, Self.smallDatabase - used)
     }
+
+    /// Returns the bytes that the disk has for the user's data.
+    func roomOnDisk() throws -> Int { try roomOnDisk(for: recovering { try database.space.size() }) }
 
     /// How many bytes may be written before the disk is looked at again.
     private static let largestAllowance = 4 << 20

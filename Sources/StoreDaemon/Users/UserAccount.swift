@@ -180,11 +180,13 @@ final class UserAccount {
         sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
     }
 
-    /// Throws if a store in use has no room in memory for what other devices have written. Otherwise, counts it.
+    /// Throws if there is no room on the disk, or for a store in use in memory, for what other devices have written.
     private func makeRoom(in identifier: String, for plan: JoinPlan) throws(RemoteError) {
-        guard let user, let store = user.storeInUse(identifier) else { return }
-        let growth = store.growth(by: plan)
+        guard let user else { return }
         do {
+            try user.checkDisk(for: plan.taken)
+            guard let store = user.storeInUse(identifier) else { return }
+            let growth = store.growth(by: plan)
             try user.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {
