@@ -70,6 +70,31 @@ struct AdministrationTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: ["a domain", "a manifest"])
+    func `data replaces no user's domains or manifests unasked`(what: String) async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            let (aside, state) = ("u4242.ada.1763800000", machine.device.stateDirectory)
+            let path = try await backUp(root)
+            try await machine.client(as: Users.daemon).store(notes).set("key", .integer(1))
+            try FileManager.default.moveItem(
+                atPath: "\(try await backUp(root))/u\(Users.daemon)", toPath: "\(state)/\(aside)")
+            if what == "a domain" {
+                _ = try await client.domain("org.example.Editor").apply([("size", .integer(1))])
+            } else {
+                try await client.manager("RegisterManifest") {
+                    try $0.append(bytes: Array(ManifestText("org.example.Own").xml.utf8))
+                    try $0.appendDictionary {}
+                }
+            }
+            for flags in [0x2, 0] as [UInt64] {
+                #expect(await errorName { try await adopt(root, aside, client.uid, flags) } == "Conflict")
+            }
+            try await adopt(root, aside, client.uid, 0x1)
+            _ = path
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `a copy made while apps write is whole, and becomes another user's`() async throws {
         try await withMachine { machine in

@@ -80,9 +80,11 @@ extension Daemon {
     private func checkIsFree(_ user: UserDirectory) throws {
         guard user.exists else { return }
         let present = try users.user(user.uid)
-        guard try present.storesWithValues().isEmpty, !present.account.sync.isSignedIn else {
+        let isFree =
+            try present.storesWithValues().isEmpty && present.domains.names().isEmpty && present.registered.count == 0
+        guard isFree, !present.account.sync.isSignedIn else {
             throw BusError.store(
-                .conflict, "The user \(user.uid) has data already; with 0x1 that is set aside in place of it.")
+                .conflict, "The user \(user.uid) has data already. With 0x1, that is set aside.")
         }
     }
 
@@ -98,7 +100,7 @@ extension Daemon {
 
     private func delete(_ data: UserData, isForced: Bool) async throws {
         if !data.isSetAside {
-            let isUsers = try await files.result { UserName.name(of: data.uid) != nil }
+            let isUsers = try await files.result { UserEntry.mayExist(.uid(data.uid)) }
             guard isForced || !isUsers else {
                 throw BusError.store(
                     .conflict,
@@ -136,7 +138,7 @@ extension Daemon {
                 .method("Delete", in: ["name": "s", "flags": "t"], by: .administrators, on: daemon) {
                     try $0.delete($1)
                 },
-                .property("StateDirectory", "s", changes: .never, to: .unsandboxed, on: daemon) { daemon, message in
+                .property("StateDirectory", "s", changes: .never, to: .administrators, on: daemon) { daemon, message in
                     try message.append(text: daemon.configuration.stateDirectory)
                 },
             ])

@@ -90,6 +90,19 @@ struct UserEntry: Hashable, Sendable {
     /// Asks the system, which may take as long as a directory service does. `nil` if there is no such user, or the
     /// system can't say.
     init?(_ key: Key) {
+        guard case .success(let entry?) = Self.lookUp(key) else { return nil }
+        self = entry
+    }
+
+    /// Whether there is such a user, or the system can't say. It may take as long.
+    static func mayExist(_ key: Key) -> Bool {
+        if case .success(nil) = lookUp(key) { false } else { true }
+    }
+
+    /// Why the system can't say whether there is a user.
+    private struct Unknown: Error {}
+
+    private static func lookUp(_ key: Key) -> Result<UserEntry?, Unknown> {
         var entry = passwd()
         var result: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16 << 10)
@@ -98,8 +111,11 @@ struct UserEntry: Hashable, Sendable {
             case .name(let name): getpwnam_r(name, &entry, &buffer, buffer.count, &result)
             case .uid(let uid): getpwuid_r(uid, &entry, &buffer, buffer.count, &result)
             }
-        guard code == 0, result != nil else { return nil }
-        self.init(name: String(cString: entry.pw_name), uid: entry.pw_uid)
+        if code == 0, result != nil {
+            return .success(UserEntry(name: String(cString: entry.pw_name), uid: entry.pw_uid))
+        }
+        // The man page of getpwnam_r(3) has these for users who don't exist.
+        return [0, ENOENT, ESRCH, EBADF, EPERM].contains(code) ? .success(nil) : .failure(Unknown())
     }
 }
 
