@@ -100,6 +100,27 @@ struct SandboxTests {
         }
     }
 
+    @Test func `a flatpak loses the store of a registered manifest that a system manifest takes over`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            try await client.manager("RegisterManifest") {
+                try $0.append(bytes: Array(ManifestText("org.example.Later", application: "org.example.Foo").xml.utf8))
+                try $0.appendDictionary {}
+            }
+            let app = try SandboxScope("org.example.Foo", on: machine)
+            let store = (try app.storePath("org.example.Later"), BusNames.storeInterface)
+            #expect(try await app.call(store, "SetValue", "sv", "key", "s", "own").exit == .code(0))
+            try machine.device.install(ManifestText("org.example.Later").xml, as: "later.plist")
+            let secret = try machine.store("org.example.Later")
+            try await eventually("the manifest is read") {
+                try await app.call(store, "GetValue", "s", "key").exit != .code(0)
+            }
+            try await secret.set("key", .string("secret"))
+            #expect(try await app.call(store, "GetValue", "s", "key").error.contains("Unknown object"))
+            #expect(!(try await app.call(Self.manager, "Identify").output.contains("Later")))
+        }
+    }
+
     @Test func `a flatpak can read every property, alone and with the others`() async throws {
         try await withMachine { machine in
             let app = try SandboxScope("org.example.Game", on: machine)

@@ -67,9 +67,12 @@ final class Client: PeerContext {
         stores.filter { !$0.value.tells(self, at: $0.key) }
     }
 
-    /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay.
+    /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay, unless a
+    /// sandboxed app may not open them any more.
     func forgetPaths() {
-        for (path, store) in unsubscribedStores {
+        for (path, store) in stores
+        where !store.tells(self, at: path) || isSandboxed && !store.mayBeOpened(by: identity) {
+            store.unsubscribe(self, at: path)
             stores[path] = nil
             store.release()
         }

@@ -12,8 +12,11 @@ struct UserManifests {
     /// Whether stores without a manifest may be opened, for development.
     let allowsUndeclared: Bool
 
-    /// All manifests.
-    var all: [Manifest] { installed.all + registered.all }
+    /// All manifests that count.
+    var all: [Manifest] { installed.all + registered.all.filter(counts) }
+
+    /// Whether a registered manifest counts. What a system manifest declares later is the system's.
+    private func counts(_ manifest: Manifest) -> Bool { manifest.identifier.map { !installed.declares($0) } ?? true }
 
     /// Whether a store may be opened.
     func declares(_ identifier: String) -> Bool {
@@ -53,7 +56,7 @@ struct UserManifests {
         let application = caller.applicationIdentifier
         if caller.engine == .unknown || application.isEmpty { return [] }
         let declared = Set(installed.identifiers(ofApplication: application))
-            .union(registered.identifiers(ofApplication: application)).sorted()
+            .union(registered.identifiers(ofApplication: application).filter { !installed.declares($0) }).sorted()
         let isImplied = declared.isEmpty && caller.engine == .flatpak && Manifest.isName(application)
         return isImplied && !hasManifest(application) ? [application] : declared
     }

@@ -170,6 +170,12 @@ final class UserStore {
         }
     }
 
+    /// Whether a caller may open the store, or the domain of which it is a layer.
+    func mayBeOpened(by caller: CallerIdentity) -> Bool {
+        guard let layer else { return user.manifests.isEntitled(caller, to: identifier) }
+        return user.domains.access(of: caller, to: layer.domain) != .none
+    }
+
     /// Whether a client that has reached the store by a path gets its changes. Those of a domain's layer for this host
     /// are also sent from the domain's path.
     func tells(_ client: Client, at path: String) -> Bool {
