@@ -44,8 +44,6 @@ package final class Daemon {
     private var lastIdleDecision: IdleDecision?
     private var isStopping = false
     private var callsUnderWay = 0
-    /// The users and identifiers for which a missing manifest was logged.
-    var undeclared: Set<String> = []
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
@@ -177,6 +175,9 @@ package final class Daemon {
         manifests.manifests.declares(identifier)
             || (configuration.allowsUndeclared && Manifest.isName(identifier))
     }
+
+    /// Whether to log that a user's program asked for a store without a manifest.
+    func noteUndeclared(_ identifier: String, of uid: UInt32) -> Bool { refusals.noteUndeclared(identifier, of: uid) }
 
     /// Logs a refused write, at intervals for each user.
     func logRefusedWrite(_ error: BusError, of uid: UInt32) {

@@ -8,6 +8,10 @@ struct RefusalLog {
     }
 
     private var users: [UInt32: Refusals] = [:]
+    /// The stores without a manifest that users have asked for.
+    private var undeclared: [UInt32: Set<String>] = [:]
+    /// How many of these are logged for a user.
+    private static let mostUndeclared = 16
     private static let interval: UInt64 = 60_000_000
 
     /// The errors of writes that matter to administrators.
@@ -21,6 +25,15 @@ struct RefusalLog {
     mutating func note(_ name: String, _ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
         guard Self.names.contains(String(name.split(separator: ".").last ?? "")) else { return nil }
         return note(message, ofUser: uid, now)
+    }
+
+    /// Notes that a user's program asked for a store without a manifest.
+    /// - Returns: whether to log it: once for each store, and for a few stores of each user.
+    mutating func noteUndeclared(_ identifier: String, of uid: UInt32) -> Bool {
+        let known = undeclared[uid, default: []]
+        if known.contains(identifier) || known.count >= Self.mostUndeclared { return false }
+        undeclared[uid, default: []].insert(identifier)
+        return true
     }
 
     /// Notes a refusal that matters to administrators.
