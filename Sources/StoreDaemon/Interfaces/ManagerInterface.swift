@@ -19,6 +19,10 @@ extension Daemon {
         let name = try call.message.readString(atMost: TextBound.name)
         _ = try call.message.readOptions()
         let client = clients.client(call.peer)
+        guard client.identity.engine != .unknown else {
+            throw BusError.store(
+                .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it.")
+        }
         let user = try users.user(client.uid)
         let identifier = name.isEmpty ? try defaultIdentifier(of: client, user) : name
         let path = try entitledPath(identifier, client, user)
@@ -38,10 +42,6 @@ extension Daemon {
     }
 
     private func entitledPath(_ identifier: String, _ client: Client, _ user: User) throws -> String {
-        guard client.identity.engine != .unknown else {
-            throw BusError.store(
-                .identityUnknown, "The service can't tell what sandbox the caller is in, and opens no store for it.")
-        }
         // A package's script may open the store of a manifest that it has just installed.
         if !user.manifests.isEntitled(client.identity, to: identifier) { manifests.readIfChanged() }
         guard user.manifests.isEntitled(client.identity, to: identifier) else {
@@ -156,7 +156,9 @@ extension Daemon {
         guard let keys else {
             throw BusError.store(.noSuchStore, "Nothing is stored under the identifier \"\(identifier)\".")
         }
-        if !keys.isEmpty { user.storeInUse(identifier)?.notify(.localChange, keys: keys) }
+        if !keys.isEmpty {
+            user.storeInUse(identifier)?.notify(.localChange, keys: keys, except: clients.client(call.peer))
+        }
         try call.reply()
     }
 
