@@ -97,7 +97,9 @@ final class HTTPSession {
         }
         keepTimer = nil
         transfers[transfer.easy] = transfer
-        let result = await withCheckedContinuation { continuation in
+        let result: Result<HTTPResponse, HTTPFailure> = await withCheckedContinuation { continuation in
+            // The session may have been closed meanwhile.
+            if transfers[transfer.easy] !== transfer { return continuation.resume(returning: .failure(.closed)) }
             transfer.continuation = continuation
             if curl.multiAdd(multi, transfer.easy) != CURLM_OK {
                 end(transfer, .failure(.libraryMissing("it can't start a request")))
@@ -240,9 +242,9 @@ final class HTTPSession {
     // MARK: Waiting
 
     func pause(for time: Duration) async {
-        if isClosed { return }
-        let number = pauses.keys.max().map { $0 + 1 } ?? 0
         await withCheckedContinuation { continuation in
+            if isClosed { return continuation.resume() }
+            let number = pauses.keys.max().map { $0 + 1 } ?? 0
             let timer = EventLoop.shared.after(time, accuracy: time / 4) { [weak self] in self?.endPause(number) }
             pauses[number] = (timer, continuation)
         }

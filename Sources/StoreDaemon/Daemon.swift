@@ -300,8 +300,8 @@ package final class Daemon {
 
     /// Waits for the calls under way, but at most 5 s, so that the service manager doesn't kill the service.
     private func callsEnd() async {
-        if callsUnderWay == 0 { return }
         await withCheckedContinuation { continuation in
+            if callsUnderWay == 0 { return continuation.resume() }
             let end: @BusActor @Sendable () -> Void = { [self] in
                 guard callsEnded != nil else { return }
                 callsEnded = nil

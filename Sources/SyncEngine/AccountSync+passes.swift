@@ -56,11 +56,15 @@ extension AccountSync {
     private func wait(for request: (inout SyncSchedule, UInt64) -> Void) async throws(RemoteError) {
         // A remote that was found empty may be a drive that was not mounted, so it is read again.
         pollsOnRequest = isReset || needsKey
-        if var schedule {
-            request(&schedule, monotonicTime())
-            self.schedule = schedule
-        }
-        let result = await withCheckedContinuation { continuation in
+        let result: Result<Void, RemoteError> = await withCheckedContinuation { continuation in
+            // The user may have paused or signed out since the call.
+            do throws(RemoteError) { try checkCanSync() } catch {
+                return continuation.resume(returning: .failure(error))
+            }
+            if var schedule {
+                request(&schedule, monotonicTime())
+                self.schedule = schedule
+            }
             waiters.add(continuation)
             onScheduleChange?()
         }

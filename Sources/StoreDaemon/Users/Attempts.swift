@@ -88,7 +88,8 @@ final class Attempts {
 
     /// Waits for the end of what the service does by itself: nobody asked for it, so no call is refused because of it.
     func stepEnd() async {
-        if waiting != nil { await withCheckedContinuation { waiting?.append($0) } }
+        // The step may end before the continuation is there.
+        await withCheckedContinuation { if waiting == nil { $0.resume() } else { waiting?.append($0) } }
     }
 
     /// Runs work with a backend, and cancels it after a minute: a dead network mount never answers, and a server may
@@ -135,7 +136,8 @@ private final class Attempt {
     /// Cancels this attempt for a newer one, and returns when it has ended; if it hangs, that is after its minute.
     func giveWay() async {
         supersede()
-        if !isOver { await withCheckedContinuation { successor = $0 } }
+        // It may end before the continuation is there.
+        await withCheckedContinuation { if isOver { $0.resume() } else { successor = $0 } }
     }
 
     func end() {

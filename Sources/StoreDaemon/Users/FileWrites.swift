@@ -12,8 +12,8 @@ final class FileWrites {
 
     /// Runs a piece of work after those that were given before.
     func inTurn<T: Sendable>(_ body: @escaping @BusActor () async throws -> T) async throws -> T {
-        let former = last
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
+            let former = last
             last = EventLoop.task {
                 await former?.value
                 do { continuation.resume(returning: try await body()) } catch { continuation.resume(throwing: error) }
