@@ -86,7 +86,10 @@ extension UserAccount {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw Self.notSignedIn }
         let isApp = daemon.clients.client(call.peer).isSandboxed
-        call.answer(on: daemon, holding: self) { try await self.sync.syncNow(for: isApp ? .app : .program) }
+        call.answer(on: daemon, holding: self) {
+            defer { self.noteOutcome() }
+            try await self.sync.syncNow(for: isApp ? .app : .program)
+        }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {

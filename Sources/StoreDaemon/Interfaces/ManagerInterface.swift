@@ -97,7 +97,8 @@ extension Daemon {
                 stores = try listedStores(of: users.user(uid), for: client)
             } catch let error where everybody {
                 // Root learns of all others' stores.
-                logger.error("The data of the user \(uid) can't be opened: \(error)")
+                logger.error(
+                    "The data of \(UserName.text(of: uid)) can't be opened: \(BusError(mapping: error).message)")
                 continue
             }
             for identifier in stores { try list.add(identifier, of: uid) }

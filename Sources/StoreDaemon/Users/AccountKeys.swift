@@ -38,7 +38,7 @@ struct AccountKeys {
     /// Returns what is known of the encryption of an account that the user signs in to.
     ///
     /// The key of a new account is written to the disk before the account is created.
-    /// - Parameter isTrial: whether nothing may be written, so that such a key is forgotten.
+    /// - Parameter isTrial: whether no account is created, so that such a key is forgotten.
     func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read.

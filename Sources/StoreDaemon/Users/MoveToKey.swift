@@ -280,6 +280,7 @@ final class MoveToKey {
         file.credentials = credentials
         let backend = try account.remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
         try file.write(in: account.directory)
+        account.forgetRefusal()
         change(to: backend, onlyReads: true)
         return true
     }

@@ -58,7 +58,7 @@ final class User {
         }
         account.startIfFailed()
         do { try database.space.bound(fileSize: configuration.bounds.largestDatabase) } catch {
-            daemon.logger.error("The size of the database of the user \(uid) can't be bounded: \(error)")
+            daemon.logger.error("The size of the database of \(UserName.text(of: uid)) can't be bounded: \(error)")
         }
     }
 

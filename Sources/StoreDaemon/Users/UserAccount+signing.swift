@@ -55,7 +55,7 @@ extension UserAccount {
                 }
             }
         }
-        let protection = try keys.protection(at: url, encryption)
+        let protection = try keys.protection(at: url, encryption, isTrial: !creatingAccount)
         do { try await enter(protection, creatingAccount: creatingAccount) } catch let error as RemoteError
             where error.code == .keyNeeded && encryption.phrase == nil
         {
@@ -72,6 +72,7 @@ extension UserAccount {
             }
         }
         self.url = url
+        forgetRefusal()
         // Another name for a device that is listed already is a change, which is uploaded.
         if let deviceName { _ = try sync.rename(device: sync.devices.own.identifier, to: deviceName) }
         attempts.change { keys.settle(accountIdentifier) }
@@ -91,6 +92,7 @@ extension UserAccount {
         file.credentials = credentials
         let backend = try remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
         try saved.commit(file) { sync.change(to: backend, onlyReads: false) }
+        forgetRefusal()
         sync.postpone(error)
         listen()
         log(act: "\(userName) renewed the credentials for \(url).")
@@ -252,7 +254,7 @@ extension UserAccount {
     }
 
     private func logUnwritten(_ error: any Error) {
-        daemon.logger.error("The account of the user \(uid) can't be written: \(error)")
+        daemon.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
     }
 
     /// Refuses to sign out if no account is signed in, or if its key could be lost.

@@ -31,6 +31,7 @@ final class UserAccount {
     private let leftovers = LeftoverWork()
     let files = FileWrites()
     let saved: SavedAccount
+    private var refusal: RefusalRecord
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
@@ -55,6 +56,7 @@ final class UserAccount {
         self.database = database
         self.directory = directory
         saved = SavedAccount(in: directory, writing: files)
+        refusal = RefusalRecord(in: directory)
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
         let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
@@ -113,11 +115,12 @@ final class UserAccount {
             keys.settle(accountIdentifier)
             move.watch()
             if let problem { sync.postpone(problem) }
+            if problem == nil, let refused = refusal.error(seconds) { sync.postpone(refused) }
             if problem == nil, let wait = timer.wait { sync.postpone(Self.suspicion(wait)) }
             listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
-            daemon.logger.error("The account of the user \(uid) can't be used: \(error)")
+            // The log has the failure as a change of the account's state.
             sync.fail(error)
         }
     }
@@ -144,7 +147,8 @@ final class UserAccount {
     /// Sets aside a database that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
         do { try user?.recover(reason) } catch {
-            daemon.logger.error("The database of the user \(uid) can't be replaced: \(error)")
+            daemon.logger.error(
+                "The database of \(UserName.text(of: uid)) can't be replaced: \(BusError(mapping: error).message)")
             sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))
         }
     }
@@ -231,11 +235,21 @@ final class UserAccount {
     private func runDueCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
+        noteOutcome()
         await move.continueMove()
         let state = sync.state.status.rawValue
         daemon.logger.debug("The sync cycle of \(userName) has ended (\(state)); the next one is \(timeOfNextCycle).")
         user?.rest()
     }
+
+    /// Notes how a sync cycle has ended.
+    func noteOutcome() { refusal.note(sync.lastError, seconds) }
+
+    /// Has the credentials tried, because they are new.
+    func forgetRefusal() { refusal.note(nil, seconds) }
+
+    /// The time in seconds since 1970.
+    private var seconds: UInt64 { daemon.environment.time() / 1_000_000 }
 
     private var timeOfNextCycle: String {
         sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
@@ -292,7 +306,7 @@ final class UserAccount {
     }
 
     private func tellState() {
-        daemon.logger.debug("The account of the user \(uid) is \(sync.state.status.rawValue).")
+        daemon.logger.debug("The account of \(userName) is \(sync.state.status.rawValue).")
         // While a cycle is under way, it isn't known yet whether the account works.
         if !sync.isSignedIn {
             log.forget()
