@@ -50,6 +50,21 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root is told"))
+    func `data that was set aside for its user's name is told by doctor and metrics`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            terminal.device.kill()
+            try "ada".write(toFile: terminal.device.stateDirectory + "/u0/user", atomically: false, encoding: .utf8)
+            try await terminal.device.start()
+            #expect(try await terminal.ctl("get", "theme").code == 1)
+            let doctor = try await terminal.ctl("doctor")
+            #expect(doctor.code == 3 && doctor.output.contains("admin adopt u0.ada."), "\(doctor)")
+            let metrics = try await terminal.ctl("metrics").output
+            #expect(metrics.contains("ubiquitous_store_data_set_aside{user=\"ada\"} 1"), "\(metrics)")
+        }
+    }
+
     @Test(.enabled(if: user != nil, needsName))
     func `data is restored for a user of another name, or set aside, listed and adopted`() async throws {
         let user = try #require(Self.user)

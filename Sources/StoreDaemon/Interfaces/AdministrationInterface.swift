@@ -16,7 +16,7 @@ extension Daemon {
         _ = try call.message.readFlags()
         call.answer(on: self) {
             try await self.files.result { [directory = self.configuration.stateDirectory] in
-                UserData.all(in: directory).map { ($0, $0.bytes) }
+                try UserData.all(in: directory).map { ($0, $0.bytes) }
             }
         } reply: { reply, list in
             try reply.container("a", "a{sv}") {

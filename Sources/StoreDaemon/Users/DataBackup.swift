@@ -42,7 +42,7 @@ enum DataBackup {
     private static func copyAll(from stateDirectory: String, to path: String) throws {
         try make(path)
         do {
-            let all = UserData.all(in: stateDirectory)
+            let all = try UserData.all(in: stateDirectory)
             var lines: [String] = []
             for data in all {
                 do { try copy(data, to: "\(path)/\(data.name)") } catch {

@@ -36,8 +36,13 @@ struct UserData {
     }
 
     /// Returns all users' data, sorted by user id and name.
-    static func all(in stateDirectory: String) -> [UserData] {
-        DirectoryListing.names(in: stateDirectory).compactMap { UserData($0, in: stateDirectory) }
+    /// - Throws: `IOError` if the directory can't be read.
+    static func all(in stateDirectory: String) throws(BusError) -> [UserData] {
+        let names: [String]
+        do throws(SystemError) { names = try DirectoryListing.list(stateDirectory) } catch {
+            throw .inputOutput("The state directory \(stateDirectory) can't be read: \(error).")
+        }
+        return names.compactMap { UserData($0, in: stateDirectory) }
             .sorted { ($0.uid, $0.name) < ($1.uid, $1.name) }
     }
 

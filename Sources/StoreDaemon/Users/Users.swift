@@ -91,7 +91,10 @@ final class Users {
     }
 
     /// The ids of the users that have data, open or not.
-    var known: [UInt32] { UserDirectory.users(in: daemon.configuration.stateDirectory) }
+    var known: [UInt32] {
+        // What is open may have been removed from under the service.
+        Set(UserDirectory.users(in: daemon.configuration.stateDirectory)).union(open.keys).sorted()
+    }
 
     var all: [User] { Array(open.values) }
 
@@ -104,7 +107,8 @@ final class Users {
                 try AccountFile.removeRemains(in: directory)
                 if AccountFile.exists(in: directory) { try user(uid).rest() }
             } catch {
-                daemon.logger.error("The data of the user \(uid) can't be opened: \(error)")
+                daemon.logger.error(
+                    "The data of \(UserName.text(of: uid)) can't be opened: \(BusError(mapping: error).message)")
             }
         }
     }

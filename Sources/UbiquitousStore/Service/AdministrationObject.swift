@@ -98,4 +98,7 @@ package struct UserDataDescription: Sendable, Equatable {
     package let time: UInt64
     /// The space that it takes on the disk, in bytes.
     package let bytes: Int
+
+    /// Whether it was set aside because its user id is another user's now, or the same user's under another name.
+    package var isSetAsideForName: Bool { isSetAside && !isCopy }
 }

@@ -103,6 +103,7 @@ struct DoctorCommand: ServiceCommand {
                 isPassed: state.lastError == nil),
             &findings)
         found(device(state), &findings)
+        if geteuid() == 0 { try await foundSetAside(connection, &findings) }
         guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
         let own = state.isSignedIn && state.isAt(url) ? state : nil
         if own != nil { request.renews = true }
@@ -114,7 +115,7 @@ struct DoctorCommand: ServiceCommand {
         } catch let error as UbiquitousStoreError where error.code == .invalidArguments && phraseFile != nil {
             found(Finding("key", error.message, isPassed: false), &findings)
         } catch let error as UbiquitousStoreError where error.code == .busy {
-            found(Finding(untried: "remote", "the service is trying a remote for somebody else"), &findings)
+            found(Finding(untried: "remote", "the service is busy with another caller's check"), &findings)
         }
     }
 
@@ -178,6 +179,20 @@ struct DoctorCommand: ServiceCommand {
             where error.code == .unknownObject
         {
             return nil
+        }
+    }
+
+    /// Looks for data of the user id that was set aside because the user's name has changed; for root.
+    @BusActor
+    private func foundSetAside(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
+        let uid = try service.uid()
+        for data in try await AdministrationObject(connection).data() where data.uid == uid && data.isSetAsideForName {
+            found(
+                Finding(
+                    "data",
+                    "what \(data.user) had under the user id \(uid) was set aside as \(data.name)\nIf this is the same "
+                        + "person, \"ubiquitousctl admin adopt \(data.name) \(uid)\" gives it back.", isPassed: false),
+                &findings)
         }
     }
 

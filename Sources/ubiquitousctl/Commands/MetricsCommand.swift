@@ -18,19 +18,24 @@ struct MetricsCommand: ServiceCommand {
     @OptionGroup var bus: BusOptions
 
     func perform() async throws {
-        let (everybody, errors) = try await Progress.showing("Waiting for the service") {
+        let text = try await Progress.showing("Waiting for the service") {
             let connection = try await bus.connect()
-            let description = try await connection.manager.properties()
-            return (try await Everybody(connection), description.settingsErrors.count)
+            let errors = try await connection.manager.properties().settingsErrors.count
+            let aside = try await AdministrationObject(connection).data().filter(\.isSetAsideForName)
+            return Metrics.text(try await Everybody(connection), settingsErrors: errors, setAside: aside)
         }
-        Output.print(Metrics.text(everybody, settingsErrors: errors))
+        Output.print(text)
     }
 }
 
 /// Metrics in the text format of OpenMetrics.
 enum Metrics {
-    /// - Parameter settingsErrors: the number of invalid lines in the settings.
-    static func text(_ everybody: Everybody, settingsErrors: Int) -> String {
+    /// - Parameters:
+    ///   - settingsErrors: the number of invalid lines in the settings.
+    ///   - aside: the data of users that was set aside because of their names.
+    static func text(
+        _ everybody: Everybody, settingsErrors: Int, setAside aside: [UserDataDescription] = []
+    ) -> String {
         let users = everybody.users
         let accounts = users.map(\.account)
         let signedIn = users.filter { $0.account.isSignedIn }
@@ -53,6 +58,10 @@ enum Metrics {
         }
         lines += family("databases_set_aside", "Damaged databases of a user that were set aside.")
         lines += users.map { sample("databases_set_aside", [("user", $0.name)], $0.account.databasesSetAside.count) }
+        lines += family("data_set_aside", "Data that was set aside because its user id has another user's name.")
+        lines += Dictionary(grouping: aside, by: \.user).sorted { $0.key < $1.key }.map {
+            sample("data_set_aside", [("user", $0.key)], $0.value.count)
+        }
         lines += family("unreadable_users", "Users whose data can't be opened.")
         lines += everybody.unreadable.map { sample("unreadable_users", [("user", $0)], 1) }
         lines += family("free_bytes", "Bytes that are left for the data of users.")
