@@ -28,12 +28,37 @@ import UbiquitousStoreTesting
 
     @Test(.enabled(if: kind != nil, isMissing))
     func `a check of signing in tries the password, and changes nothing`() async throws {
-        try await Self.withServer { terminal, _, words in
+        try await Self.withServer { terminal, server, words in
             let check = ["account", "sign-in", "--check"] + words
             #expect(try await terminal.ctl2(check).output == "would sign in to \(words[0])")
             try terminal.write("password", "wrong")
             expect(try await terminal.ctl2(check), 3, "Nothing was changed")
             #expect(try await terminal.ctl("status").output.contains("signed-out"))
+            // Where this device is signed in, its own credentials are tried.
+            try terminal.write("password", WebDAVServer.password)
+            expect(try await terminal.ctl2(["account", "sign-in"] + words), 0)
+            let own = ["account", "sign-in", "--check", words[0]]
+            #expect(try await terminal.ctl2(own).output == "nothing would change")
+            try server.change(password: "another")
+            expect(try await terminal.ctl2(own), 3, "doesn't accept this user and password")
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
+    func `a person who gives no login is asked for it where the server wants one`() async throws {
+        try await Self.withServer { terminal, server, words in
+            let signIn = [
+                "account", "sign-in", server.url + "/sync", "--no-encrypt", "--ca-file", terminal.file("ca.pem"),
+            ]
+            expect(try await terminal.ctl2(signIn), 3, "requires a user and a password", "--login NAME")
+            let person = try terminal.atTerminal(arguments: signIn)
+            try await person.shows("Your user name on the server")
+            person.type("\(WebDAVServer.user)\n")
+            try await person.shows("Password of \(WebDAVServer.user)")
+            try await eventually("the terminal is silent") { !person.isEchoing }
+            person.type("\(WebDAVServer.password)\n")
+            #expect(try await person.program.finish() == .code(0), "\(person.screen)")
+            #expect(try await terminal.ctl("status").output.contains(server.url))
         }
     }
 

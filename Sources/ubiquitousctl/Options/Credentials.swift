@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
 internal import RemoteAddress
 internal import SDBus
 internal import UbiquitousStore
@@ -60,6 +61,17 @@ struct Credentials: ParsableArguments {
         }
         options.token = try tokenFile.map { try Password.read(from: $0) }
         return options
+    }
+
+    /// Asks at a terminal for the login that a remote requires; `nil` elsewhere, and if one was given.
+    @BusActor
+    func asked(for url: String) async throws -> (user: String, password: String)? {
+        guard login == nil, passwordFile == nil, tokenFile == nil, isatty(STDIN_FILENO) == 1 else { return nil }
+        let own = LocalUser.name(of: geteuid()) ?? ""
+        Output.write(localized("Your user name on the server (\(own)): "), to: STDERR_FILENO)
+        guard let typed = readLine() else { throw Failure(.usage, "There was no answer.", advice: "Use --login.") }
+        let user = typed.isEmpty ? own : typed
+        return (user, try await Password.ask(localized("Password of \(user) for \(url): ")))
     }
 
     private static func certificates(in file: String) throws -> [UInt8] {

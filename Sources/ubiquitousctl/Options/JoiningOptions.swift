@@ -57,7 +57,15 @@ struct JoiningOptions: ParsableArguments {
                 advice: "\"ubiquitousctl account encrypt\" encrypts it.")
         }
         let isNamed = deviceName == nil || isThere && deviceName == account.deviceName
-        if isThere, isNamed, !credentials.hasAny, !encryption.hasAny, account.state != .authFailed {
+        let isNothingNew = isThere && isNamed && !credentials.hasAny && !encryption.hasAny
+        if isNothingNew, options.change.check {
+            // With the credentials that the device has.
+            var request = SignInOptions()
+            request.renews = true
+            try await AccountOptions.check(object, url, request)
+            return options.change.report(nil)
+        }
+        if isNothingNew, account.state != .authFailed {
             if bringValues { Output.remark(Self.isSignedIn) }
             return options.change.report(nil)
         }
@@ -78,9 +86,19 @@ struct JoiningOptions: ParsableArguments {
         let before = isThere || options.change.check ? [] : await storesWithValues(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
         let asks = !options.change.check && !isThere
+        let plan = "sign in to \(url)"
+        let login = AskedLogin()
         try await encryption.signIn(url, request, to: object, asks: asks, mayLeaveValues: isLeaving) { request in
-            try await options.signIn(
-                object, url, request, plan: "sign in to \(url)", isSameIfCredentialsAre: isSameIfCredentialsAre)
+            var request = login.completing(request)
+            do {
+                try await options.signIn(
+                    object, url, request, plan: plan, isSameIfCredentialsAre: isSameIfCredentialsAre)
+            } catch let error as UbiquitousStoreError where error.code == .backendAuthenticationFailed && asks {
+                guard try await login.ask(credentials, for: url) else { throw error }
+                request = login.completing(request)
+                try await options.signIn(
+                    object, url, request, plan: plan, isSameIfCredentialsAre: isSameIfCredentialsAre)
+            }
         }
         if !isThere, !options.change.check {
             await Progress.showing("Downloading the account's values") {
@@ -119,6 +137,27 @@ struct JoiningOptions: ParsableArguments {
             if let keys, keys > 0 { stores.insert(store.identifier) }
         }
         return stores
+    }
+}
+
+/// The login that a user has typed, because the remote requires one.
+@BusActor
+private final class AskedLogin {
+    private var typed: (user: String, password: String)?
+
+    /// Asks for it, unless that was done before.
+    /// - Returns: whether it was typed now.
+    func ask(_ credentials: Credentials, for url: String) async throws -> Bool {
+        if typed != nil { return false }
+        typed = try await credentials.asked(for: url)
+        return typed != nil
+    }
+
+    func completing(_ request: SignInOptions) -> SignInOptions {
+        guard let typed else { return request }
+        var request = request
+        (request.user, request.password) = (typed.user, typed.password)
+        return request
     }
 }
 
