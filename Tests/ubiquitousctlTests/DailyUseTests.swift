@@ -164,7 +164,9 @@ import UbiquitousStoreTesting
         for (word, sentence) in [
             ("2026-02-30", "the month 2026-02 has 28 days"), ("2024-02-30T10:00", "the month 2024-02 has 29 days"),
             ("2026-13-01", "there is no month 2026-13"), ("2026-01-01T25:00", "there is no time 25:00"),
-            ("2026-01-01 10:61:00Z", "there is no time 10:61"), ("2026-01-01T10:00:0", "it takes a time such as"),
+            ("2026-01-01 10:61:00Z", "there is no time 10:61:00"), ("2026-01-01T10:00:0", "it takes a time such as"),
+            ("2026-01-01T10:00:60Z", "there is no time 10:00:60"),
+            ("2026-01-01T10:00:00+25:00", "there is no time +25:00"),
         ] {
             #expect { try DateWord.seconds(word) } throws: { "\($0)".contains(sentence) }
         }
@@ -445,6 +447,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "pause"), 0)
             expect(try await terminal.ctl("account", "sync"), 4, "account resume")
             expect(try await terminal.ctl("synchronize", "--wait"), 4, "account resume")
+            expect(try await terminal.ctl("get", "--fresh", "theme"), 4, "account resume")
             #expect(try await terminal.ctl("doctor").output.contains("account resume"))
         }
     }

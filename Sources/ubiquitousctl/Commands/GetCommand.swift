@@ -43,7 +43,11 @@ struct GetCommand: ServiceCommand {
 
     func perform() async throws {
         let value = try await options.withStore { store in
-            if fresh { _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote) }
+            if fresh {
+                try await options.service.account().unlessPaused {
+                    _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote)
+                }
+            }
             return try await store.value(key)
         }
         guard let value else { throw Failure(.absent, "The store has no value for \(Output.quoted(key)).") }

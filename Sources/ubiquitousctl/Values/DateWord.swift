@@ -35,13 +35,22 @@ enum DateWord {
         return Double(shown - mktime(&parts))
     }
 
-    /// Returns the hours and minutes of an impossible time, such as 24:00; `nil` if the text isn't one.
+    /// Returns the impossible part of a time or a zone, such as 24:00, 09:30:60 or +25:00; `nil` if there is none.
     private static func impossibleTime(_ text: String) -> String? {
-        let parts = text.prefix(5).split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.map(\.utf8.count) == [2, 2], let hour = UInt(parts[0]), let minute = UInt(parts[1]),
-            hour > 23 || minute > 59
-        else { return nil }
-        return "\(parts[0]):\(parts[1])"
+        let zone = text.firstIndex { "+-".contains($0) } ?? text.endIndex
+        return impossible(text[..<zone]) ?? impossible(text[zone...].dropFirst()).map { "\(text[zone])\($0)" }
+    }
+
+    /// Returns a time of day without a fraction, if it is impossible.
+    private static func impossible(_ text: Substring) -> String? {
+        let time = text.prefix { $0.isASCII && ($0.isWholeNumber || $0 == ":") }
+        let parts = time.split(separator: ":", omittingEmptySubsequences: false)
+        guard (2...3).contains(parts.count), parts.allSatisfy({ $0.utf8.count == 2 }) else { return nil }
+        let numbers = parts.compactMap { UInt($0) }
+        guard numbers.count == parts.count, numbers[0] > 23 || numbers.dropFirst().contains(where: { $0 > 59 }) else {
+            return nil
+        }
+        return String(time)
     }
 
     private static func objection(to word: String) -> String {
