@@ -32,6 +32,7 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("account", "sign-out", "--check").output == "would sign out of \(url)")
             expect(try await terminal.ctl("account", "sign-out"), 0)
             #expect(try await terminal.ctl("account", "sign-out", "--check").output == "nothing would change")
+            expect(try await terminal.ctl("account", "rename", "--check", "kitchen"), 3, "isn't signed in")
         }
     }
 

@@ -56,7 +56,8 @@ struct RenameCommand: ServiceCommand {
 
     func perform() async throws {
         var identifier = ""
-        try await options.make("Renaming") { account, _ in
+        try await options.make("Renaming") { account, description in
+            guard description.isSignedIn else { throw AccountOptions.notSignedIn }
             let device = try await account.device(device)
             identifier = device.identifier
             return device.name == name ? nil : "rename \"\(device.name)\" to \"\(name)\""
