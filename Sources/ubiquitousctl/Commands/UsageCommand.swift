@@ -76,7 +76,7 @@ struct UsageCommand: ServiceCommand {
     /// Returns what all stores take together; `nil` if one store is asked for, or the caller may not know.
     @BusActor
     private func databaseUsage() async throws -> DatabaseUsage? {
-        if options.store != nil || Variable.identifier.value != nil { return nil }
+        if options.store != nil { return nil }
         return try? await options.service.account().usage()
     }
 
