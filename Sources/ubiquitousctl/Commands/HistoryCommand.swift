@@ -62,11 +62,11 @@ struct ShowHistoryCommand: ServiceCommand {
         var names: [String: String] = [:]
         let history = try await options.withStore { store in
             let history = try await store.history(key)
-            if !json && !history.isEmpty { names = await deviceNames(store.connection) }
+            if !history.isEmpty { names = await deviceNames(store.connection) }
             return history
         }
         if history.isEmpty { throw Failure(.absent, "There are no earlier values of \(Output.quoted(key)).") }
-        if json { return Output.print(json: .array(history.map(\.json))) }
+        if json { return Output.print(json: .array(history.map { $0.json(by: names[$0.originDevice]) })) }
         let style = Style(for: 1)
         for (index, former) in history.enumerated() {
             let heading = [
@@ -88,11 +88,13 @@ struct ShowHistoryCommand: ServiceCommand {
 }
 
 extension HistoryEntry {
-    fileprivate var json: Value {
+    /// - Parameter device: the name of the device; `nil` if the account doesn't list it.
+    fileprivate func json(by device: String?) -> Value {
         var entry: [Text: Value] = [
             "value": value, "why": .string(Text(why)), "device": .string(Text(originDevice)),
         ]
         entry["when"] = TimeText.value(time)
+        entry["device-name"] = device.map { .string(Text($0)) }
         return .dictionary(entry)
     }
 }
