@@ -34,6 +34,8 @@ enum KeyCompletion {
         case nil: return keys(arguments)
         case "-bool", "-boolean": return ["true", "false"]
         case _ where words.count == 1: return TypedWords.types + ["true", "false"]
+        // Of an array or dictionary, each element may have a type of its own.
+        case _ where ["-array", "-dict"].contains(words[1]): return TypedWords.types
         default: return []
         }
     }
