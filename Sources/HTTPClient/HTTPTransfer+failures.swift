@@ -74,7 +74,7 @@ extension HTTPTransfer {
         case 10: "certificate has expired"
         case 18, 19: "self-signed certificate"
         case 20, 21: "unable to get local issuer certificate"
-        default: "it does not fit the address, or was signed by nobody whom this device trusts"
+        default: "it doesn't match the address, or no authority that this device trusts has signed it"
         }
     }
 }

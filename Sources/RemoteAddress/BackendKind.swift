@@ -48,7 +48,7 @@ package struct BackendKind: Hashable, Sendable {
     /// - Parameter hosts: the servers, with or without ports.
     package func warning(isSecure: Bool, hosts: [String]) -> String? {
         guard isServer, !isSecure, !hosts.allSatisfy(RemoteAddress.isLoopback) else { return nil }
-        return "The connection is not encrypted: everybody on the way can read the password and all values, and change "
-            + "them. Use \(scheme(isSecure: true)):// if the server has TLS."
+        return "The connection is not encrypted: anyone on the network path can read and change the password and all "
+            + "values. Use \(scheme(isSecure: true)):// if the server has TLS."
     }
 }

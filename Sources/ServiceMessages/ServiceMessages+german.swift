@@ -118,6 +118,8 @@ extension ServiceMessages {
         verliert sie. Sie werden hochgeladen, sobald sich dieses Gerät dort wieder anmeldet; „ubiquitousctl \
         stores remove --discard-changes {2}“ entfernt sie trotzdem.
         """,
+        "Another call has signed in to another account meanwhile; nothing was signed out.":
+            "Ein anderer Aufruf hat inzwischen ein anderes Konto angemeldet; es wurde nichts abgemeldet.",
         "Another device of the account has given it a new key. Enter its recovery phrase.":
             """
         Ein anderes Gerät des Kontos hat ihm einen neuen Schlüssel gegeben. Geben Sie dessen \
@@ -409,12 +411,12 @@ extension ServiceMessages {
         "The connection doesn't read its replies, and {1} of its calls wait. Read the replies.":
             "Die Verbindung liest ihre Antworten nicht, und {1} ihrer Aufrufe warten. Lesen Sie die Antworten.",
         """
-        The connection is not encrypted: everybody on the way can read the password and all values, and change them. \
+        The connection is not encrypted: anyone on the network path can read and change the password and all values. \
         Use {1}:// if the server has TLS.
         """:
             """
-        Die Verbindung ist nicht verschlüsselt: Jeder auf dem Weg zum Server kann das Passwort und alle Werte \
-        lesen und ändern. Verwenden Sie {1}://, wenn der Server TLS unterstützt.
+        Die Verbindung ist nicht verschlüsselt: Jeder auf dem Netzwerkweg kann das Passwort und alle Werte lesen \
+        und ändern. Verwenden Sie {1}://, wenn der Server TLS hat.
         """,
         "The connection to {1} broke off.": "Die Verbindung zu {1} ist abgebrochen.",
         "The connection was closed.": "Die Verbindung wurde geschlossen.",
@@ -576,6 +578,14 @@ extension ServiceMessages {
         "The server does not say what time it is.": "Der Server teilt die Uhrzeit nicht mit.",
         "The server lists no folders, so files with the names in them are kept.":
             "Der Server listet keine Ordner auf; deshalb werden die Namen in eigenen Dateien geführt.",
+        """
+        The server refused the credentials before this start. They are tried again within the hour, or at once with \
+        "ubiquitousctl account sync".
+        """:
+            """
+        Der Server hat die Zugangsdaten vor diesem Start abgelehnt. Sie werden innerhalb einer Stunde wieder \
+        versucht, mit „ubiquitousctl account sync“ sofort.
+        """,
         "The server's clock is {1} {2} this device's.": "Die Uhr des Servers geht gegenüber der dieses Geräts {1} {2}.",
         "The service can't tell what sandbox the caller is in, and opens no store for it.":
             """
@@ -608,6 +618,7 @@ extension ServiceMessages {
         "The service's data can't be read or written: {1}.":
             "Die Daten des Dienstes lassen sich nicht lesen oder schreiben: {1}.",
         "The side is \"local\" or \"remote\".": "Als Seite ist „local“ oder „remote“ möglich.",
+        "The state directory {1} can't be read: {2}.": "Das Zustandsverzeichnis {1} lässt sich nicht lesen: {2}.",
         "The store has {1} keys of {2} (limit keys), and the write needs {3}.":
             "Der Speicher hat {1} von {2} Schlüsseln (Grenze keys); die Änderung bräuchte {3}.",
         "The store is at generation {1} already. Read it and try again.":
@@ -642,12 +653,8 @@ extension ServiceMessages {
             "Der Benutzer hat zu viele Aufrufe, die noch nicht beantwortet sind.",
         "The user has {1} domains, and may have no more. See ubiquitousctl defaults domains.":
             "Der Benutzer hat {1} Domains; mehr sind nicht erlaubt. Siehe „ubiquitousctl defaults domains“.",
-        "The user {1} has data already; with 0x1 that is set aside in place of it.":
-            "Der Benutzer {1} hat schon Daten; mit 0x1 werden sie beiseitegelegt.",
-        "The user's calls that are not answered yet have too many arguments.":
-            "Die noch nicht beantworteten Aufrufe des Benutzers haben zu viele Argumente.",
-        "The user's calls that are not answered yet have {1} bytes.":
-            "Die noch nicht beantworteten Aufrufe des Benutzers haben {1} Bytes.",
+        "The user {1} has data already. With 0x1, that is set aside.":
+            "Der Benutzer {1} hat bereits Daten. Mit 0x1 werden diese beiseitegelegt.",
         "The user's database is damaged. The service's log has the details.":
             "Die Datenbank des Benutzers ist beschädigt. Einzelheiten stehen im Protokoll des Dienstes.",
         "The user's database was written by a newer version of the service; install that.":
@@ -665,6 +672,10 @@ extension ServiceMessages {
         Andere Aufrufe des Benutzers ließen für diesen keinen Platz oder keine Zeit, und er kann nicht warten; \
         wiederholen Sie ihn.
         """,
+        "The user's unanswered calls have too many arguments. Wait for their answers.":
+            "Die unbeantworteten Aufrufe des Benutzers haben zu viele Argumente. Warten Sie auf ihre Antworten.",
+        "The user's unanswered calls take {1} bytes. Wait for their answers.":
+            "Die unbeantworteten Aufrufe des Benutzers belegen {1} Bytes. Warten Sie auf ihre Antworten.",
         "The value has at least {1} bytes and the limit is {2}; keep large data in a file.":
             "Der Wert hat mindestens {1} Bytes; erlaubt sind höchstens {2}. Große Daten gehören in eine Datei.",
         "The value of \"{1}\" can't be stored. {2}": "Der Wert von „{1}“ lässt sich nicht speichern. {2}",
@@ -709,6 +720,13 @@ extension ServiceMessages {
         "There is no key \"{1}\".": "Es gibt keinen Schlüssel „{1}“.",
         "There is no object {1}.": "Es gibt kein Objekt {1}.",
         "There is no property {1}.": "Es gibt keine Eigenschaft {1}.",
+        "There is no room in memory for {1} bytes more. Keep large data in files.":
+            "Im Arbeitsspeicher ist kein Platz für weitere {1} Bytes. Legen Sie große Daten in Dateien ab.",
+        "There is no room left for the user's data (limit database-bytes). Remove values that are not needed.":
+            """
+        Für die Daten des Benutzers ist kein Platz mehr (Grenze database-bytes). Entfernen Sie nicht benötigte \
+        Werte.
+        """,
         "There is no secure connection to {1}: {2}.": "Zu {1} kommt keine sichere Verbindung zustande: {2}.",
         "There is no server {1}, or its name can't be looked up now.":
             "Es gibt keinen Server {1}, oder sein Name lässt sich derzeit nicht auflösen.",
@@ -867,8 +885,11 @@ extension ServiceMessages {
         "it answers \"{1}\"": "die Antwort lautet „{1}“",
         "it can't start a request": "eine Anfrage ließ sich nicht starten",
         "it could not be started": "der Start ist fehlgeschlagen",
-        "it does not fit the address, or was signed by nobody whom this device trusts":
-            "es passt nicht zur Adresse oder wurde von niemandem signiert, dem dieses Gerät vertraut",
+        "it doesn't match the address, or no authority that this device trusts has signed it":
+            """
+        es passt nicht zur Adresse, oder keine Zertifizierungsstelle, der dieses Gerät vertraut, hat es \
+        unterschrieben
+        """,
         "it doesn't support TLS 1.2": "TLS 1.2 wird dort nicht unterstützt",
         "it has a document type": "sie hat einen Dokumenttyp",
         "it has no end": "sie hat kein Ende",
@@ -950,6 +971,7 @@ extension ServiceMessages {
         "the bytes end within a number or before a value": "die Bytes enden in einer Zahl oder vor einem Wert",
         "the database has too many stores": "die Datenbank hat zu viele Speicher",
         "the database was closed": "die Datenbank wurde geschlossen",
+        "the declaration is too long": "die Deklaration ist zu lang",
         "the disk is too slow for what is written; try again later":
             "der Datenträger ist zu langsam für das, was geschrieben wird; versuchen Sie es später noch einmal",
         "the name of a namespace is too long": "der Name eines Namensraums ist zu lang",

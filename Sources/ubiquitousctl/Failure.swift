@@ -78,6 +78,8 @@ extension Failure {
         If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
         with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's key.
         """,
+        "There is no space left for the data of this user":
+            "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.",
         "The remote still has the account's files from before it had this key. ":
             "Use --forget-key to leave it anyway.",
         "The recovery phrase is right, but the remote has other keys too: ":
@@ -98,9 +100,12 @@ extension Failure {
         .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
         .noAccount: "Leave out --no-create to create one there.",
         .backendAuthenticationFailed: """
-        Give the right credentials; where this device is signed in, "ubiquitousctl account renew" stores them.
+        Give the right credentials, with --login NAME; where this device is signed in, "ubiquitousctl account renew" \
+        stores them.
         """,
-        .backendUnavailable: "\"ubiquitousctl doctor URL\" tries it step by step.",
+        .backendUnavailable: """
+        "ubiquitousctl doctor" tries it step by step; with an address after it, also before signing in there.
+        """,
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
         .keyNeeded: """
         "ubiquitousctl account phrase" shows the recovery phrase on another device. Enter it with "ubiquitousctl \

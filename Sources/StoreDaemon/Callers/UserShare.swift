@@ -95,13 +95,13 @@ final class UserShare {
         switch size {
         case .bytes(let bytes):
             guard held + bytes <= Self.heldLimit, pool.mayHold(bytes, besides: held) else {
-                throw .limitsExceeded("The user's calls that are not answered yet have \(held) bytes.")
+                throw .limitsExceeded("The user's unanswered calls take \(held) bytes. Wait for their answers.")
             }
             held += bytes
             pool.held += bytes
         case .large:
             guard mayHoldLarge else {
-                throw .limitsExceeded("The user's calls that are not answered yet have too many arguments.")
+                throw .limitsExceeded("The user's unanswered calls have too many arguments. Wait for their answers.")
             }
             holdsLarge = true
             pool.heldLarge += 1

@@ -24,8 +24,11 @@ extension Catalogue {
         "\"ubiquitousctl admin adopt --replace {1} {2}\" replaces their data with it.":
             "„ubiquitousctl admin adopt --replace {1} {2}“ ersetzt die vorhandenen Daten durch die aus der Sicherung.",
         "\"ubiquitousctl admin list\" lists all data.": "„ubiquitousctl admin list“ listet alle Daten auf.",
-        "\"ubiquitousctl doctor URL\" tries it step by step.":
-            "„ubiquitousctl doctor URL“ prüft den Speicherort Schritt für Schritt.",
+        "\"ubiquitousctl doctor\" tries it step by step; with an address after it, also before signing in there.":
+            """
+        „ubiquitousctl doctor“ prüft den Speicherort Schritt für Schritt; mit einer Adresse dahinter auch vor der \
+        Anmeldung dort.
+        """,
         "\"ubiquitousctl identify\" lists the identifiers that installed manifests declare.":
             "„ubiquitousctl identify“ listet die Kennungen aus installierten Manifesten auf.",
         "\"ubiquitousctl identify\" lists what installed manifests declare.":
@@ -37,10 +40,8 @@ extension Catalogue {
         "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.":
             "„ubiquitousctl stores sync KENNUNG on“ lädt sie hoch; --discard-changes entfernt sie.",
         "\"ubiquitousctl usage\" shows what takes up the space.": "„ubiquitousctl usage“ zeigt, was den Platz belegt.",
-        "\"ubiquitousctl{1} --help\" lists the subcommands.":
-            "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
-        "\"ubiquitousctl{1} --help\" says what it takes.":
-            "„ubiquitousctl{1} --help“ zeigt, was Sie angeben können.",
+        "\"ubiquitousctl{1} --help\" lists the subcommands.": "„ubiquitousctl{1} --help“ listet die Unterbefehle auf.",
+        "\"ubiquitousctl{1} --help\" says what it takes.": "„ubiquitousctl{1} --help“ zeigt, was Sie angeben können.",
         "\"{1}\" has {2} bytes, and a manifest has {3} at most.":
             "„{1}“ hat {2} Bytes; ein Manifest darf höchstens {3} haben.",
         "\"{1}\" is a file's address; that of a folder is {2}.":
@@ -121,6 +122,7 @@ extension Catalogue {
             "Tragen Sie den Benutzer in /etc/passwd ein, oder starten Sie das Programm als anderer Benutzer.",
         "Adopting data": "Daten werden übernommen",
         "An account in a folder has no password.": "Ein Konto in einem Ordner hat kein Passwort.",
+        "Another program keeps changing the store.": "Ein anderes Programm ändert den Speicher ununterbrochen.",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
         """
         Check that ubiquitous-store is installed and running (systemctl status ubiquitous-store), or name another \
@@ -150,8 +152,7 @@ extension Catalogue {
         "Error: The value '{1}' is invalid for '{2}'": "Fehler: Der Wert „{1}“ ist ungültig für „{2}“",
         "Error: Unexpected argument '{1}'": "Fehler: Unerwartetes Argument „{1}“",
         "Error: Unknown option '{1}'": "Fehler: Unbekannte Option „{1}“",
-        "Error: Unknown option '{1}'. Did you mean '{2}'?":
-            "Fehler: Unbekannte Option „{1}“. Meinten Sie „{2}“?",
+        "Error: Unknown option '{1}'. Did you mean '{2}'?": "Fehler: Unbekannte Option „{1}“. Meinten Sie „{2}“?",
         "Error: {1}": "Fehler: {1}",
         "Error: {1} unexpected arguments: {2}": "Fehler: {1} unerwartete Argumente: {2}",
         "Everything is on disk, and stays on this device for now; see \"ubiquitousctl status\"":
@@ -162,14 +163,20 @@ extension Catalogue {
         Geben Sie einen Wert an, oder einen der Typen -string, -int, -float, -bool, -date, -data, -array und -dict \
         mit seinem Wert.
         """,
-        "Give the right credentials; where this device is signed in, \"ubiquitousctl account renew\" stores them.":
+        """
+        Give the right credentials, with --login NAME; where this device is signed in, "ubiquitousctl account renew" \
+        stores them.
+        """:
             """
-        Geben Sie die richtigen Zugangsdaten an; wenn dieses Gerät schon angemeldet ist, mit „ubiquitousctl account \
-        renew“.
+        Geben Sie die richtigen Zugangsdaten an, mit --login NAME; ist dieses Gerät schon angemeldet, übernimmt sie \
+        „ubiquitousctl account renew“.
         """,
         "Help:  {1}": "Hilfe:  {1}",
         "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".":
-            "Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um --reject-others.",
+            """
+        Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um \
+        --reject-others.
+        """,
         """
         If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
         with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's \
@@ -196,6 +203,11 @@ extension Catalogue {
         """,
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
         "Leave out --no-create to create one there.": "Ohne --no-create wird dort eines angelegt.",
+        "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.":
+            """
+        Schaffen Sie Platz auf dem Datenträger mit dem Zustandsverzeichnis des Dienstes; „ubiquitousctl doctor“ \
+        zeigt, wie viel frei ist.
+        """,
         "Name a file.": "Geben Sie eine Datei an.",
         "Name an archive that \"ubiquitousctl admin backup\" has made.":
             "Geben Sie ein Archiv an, das „ubiquitousctl admin backup“ erstellt hat.",
@@ -209,8 +221,8 @@ extension Catalogue {
         something.
         """:
             """
-        Geben Sie einen mit --store oder in UBIQUITOUS_STORE_IDENTIFIER an; „ubiquitousctl stores“ listet alle \
-        auf, die etwas enthalten.
+        Geben Sie einen mit --store oder in UBIQUITOUS_STORE_IDENTIFIER an; „ubiquitousctl stores“ listet alle auf, \
+        die etwas enthalten.
         """,
         "Name the store with --store.": "Geben Sie den Speicher mit --store an.",
         "New password for {1}: ": "Neues Passwort für {1}: ",
@@ -251,8 +263,8 @@ extension Catalogue {
             "Nur eine der Optionen --password-file und --token-file kann die Standardeingabe sein.",
         "Only root may act for user \"{1}\".": "Nur root darf für den Benutzer „{1}“ handeln.",
         """
-        Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary \
-        is exact for all.
+        Only this program reads the dates of {1} exactly from XML: they aren't in whole seconds. --format binary is \
+        exact for all.
         """:
             """
         Die Zeitangaben von {1} enthalten Bruchteile von Sekunden. Aus XML liest nur dieses Programm sie genau, mit \
@@ -287,8 +299,6 @@ extension Catalogue {
         "Sign out anyway? [y/N]": "Trotzdem abmelden? [j/N]",
         "Signing in": "Anmeldung läuft",
         "Signing out": "Abmeldung läuft",
-        "Somebody else writes to the store all the time.":
-            "Ein anderes Programm schreibt ununterbrochen in den Speicher.",
         "Standard input": "Die Standardeingabe",
         "Standard input is not UTF-8.": "Die Standardeingabe ist kein UTF-8.",
         "Standard output can't be written to: {1}": "Auf die Standardausgabe lässt sich nicht schreiben: {1}",
@@ -300,12 +310,12 @@ extension Catalogue {
         "Syncing": "Abgleich läuft",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
         """
-        The account has new recovery words, without which nobody can sign another device in: \
-        "ubiquitousctl account phrase" prints them
+        The account has new recovery words, without which nobody can sign another device in: "ubiquitousctl account \
+        phrase" prints them
         """:
             """
-        Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: \
-        „ubiquitousctl account phrase“ gibt sie aus
+        Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: „ubiquitousctl \
+        account phrase“ gibt sie aus
         """,
         "The account has other words by now; show them once more.":
             "Das Konto hat inzwischen andere Wörter; lassen Sie sie noch einmal anzeigen.",
@@ -314,7 +324,9 @@ extension Catalogue {
         "The account is encrypted. These are its recovery words:":
             "Das Konto ist verschlüsselt. Dies sind seine Wiederherstellungswörter:",
         "The account is not encrypted, so it has no key to replace; encrypt it instead.":
-            "Das Konto ist nicht verschlüsselt und hat keinen Schlüssel zum Ersetzen; verschlüsseln Sie es stattdessen.",
+            """
+        Das Konto ist nicht verschlüsselt und hat keinen Schlüssel zum Ersetzen; verschlüsseln Sie es stattdessen.
+        """,
         "The account is not encrypted, so it has no key.":
             "Das Konto ist nicht verschlüsselt, also hat es keinen Schlüssel.",
         "The account is not encrypted, so it has no recovery phrase.":
@@ -368,14 +380,14 @@ extension Catalogue {
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
         "The value is not JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
         """
-        The values from before belong to another account. They are kept, and come back when this device signs in \
-        to that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
-        all of them along into a new account
+        The values from before belong to another account. They are kept, and come back when this device signs in to \
+        that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes all \
+        of them along into a new account
         """:
             """
-        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie sich \
-        bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne zurück. \
-        --bring-values nimmt alle in ein neues Konto mit
+        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie \
+        sich bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne \
+        zurück. --bring-values nimmt alle in ein neues Konto mit
         """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
         """
@@ -387,8 +399,8 @@ extension Catalogue {
         ausgeblendet; --bring-values nimmt sie in ein neues mit
         """,
         """
-        The words are no arguments: other users see those, and the shell keeps them. Leave them out; you are asked for \
-        them. If these are the account's, give it others with "ubiquitousctl account replace-key".
+        The words are no arguments: other users see those, and the shell keeps them. Leave them out; you are asked \
+        for them. If these are the account's, give it others with "ubiquitousctl account replace-key".
         """:
             """
         Die Wörter gehören nicht auf die Befehlszeile: Andere Benutzer sehen sie dort, und die Shell merkt sie sich. \
@@ -402,9 +414,9 @@ extension Catalogue {
         password if others may have seen it. Leave it out and you are asked for it, or use --password-file.
         """:
             """
-        Es gibt kein --password: Andere Benutzer des Rechners sehen Argumente, und die Shell hebt sie auf. Ändern Sie \
-        das Passwort, falls andere es gesehen haben könnten. Lassen Sie es weg, dann werden Sie danach gefragt, oder \
-        verwenden Sie --password-file.
+        Es gibt kein --password: Andere Benutzer des Rechners sehen Argumente, und die Shell hebt sie auf. Ändern \
+        Sie das Passwort, falls andere es gesehen haben könnten. Lassen Sie es weg, dann werden Sie danach gefragt, \
+        oder verwenden Sie --password-file.
         """,
         "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]":
             "Es gibt noch kein Konto. Verschlüsseln, damit nur Ihre Geräte es lesen können? [J/n]",
@@ -453,6 +465,7 @@ extension Catalogue {
         "Use --forget-key to leave it anyway.": "Verwenden Sie --forget-key, um es trotzdem zu verlassen.",
         "Use --forget-key to sign out anyway.": "Verwenden Sie --forget-key, um sich trotzdem abzumelden.",
         "Use --forget-key.": "Verwenden Sie --forget-key.",
+        "Use --login.": "Verwenden Sie --login.",
         "Use --password-file.": "Verwenden Sie --password-file.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
@@ -479,6 +492,7 @@ extension Catalogue {
         account phrase“ zeigt sie wieder.
         """,
         "Writing to disk": "Daten werden auf den Datenträger geschrieben",
+        "Your user name on the server ({1}): ": "Ihr Benutzername auf dem Server ({1}): ",
         "a directory that its unit names is missing, or can't be mounted":
             "ein Verzeichnis, das in seiner Unit steht, fehlt oder lässt sich nicht einhängen",
         "it ended with {1}": "er endete mit {1}",
@@ -530,12 +544,13 @@ extension Catalogue {
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
         "{1} follows the value; put quotes around a value with spaces, and --store before a store.":
-            "{1} folgt auf den Wert; ein Wert mit Leerzeichen gehört in Anführungszeichen, ein Speicher hinter --store.",
+            """
+        {1} folgt auf den Wert; ein Wert mit Leerzeichen gehört in Anführungszeichen, ein Speicher hinter --store.
+        """,
         "{1} has values or an account already.": "{1} hat schon Werte oder ein Konto.",
         "{1} has values or an account already; {2} is set aside.":
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
-        "{1} holds a value of type {2}, and not a dictionary.":
-            "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
+        "{1} holds a value of type {2}, and not a dictionary.": "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
         "{1} holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them":
             "{1} enthält Werte eines Programms, das nicht installiert ist; „ubiquitousctl stores remove“ entfernt sie",
         "{1} holds {2}, which is a link or not a file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
@@ -546,9 +561,7 @@ extension Catalogue {
             "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",
         "{1} stands where the subcommand belongs.": "{1} steht an der Stelle des Unterbefehls.",
         "{1} was removed: the newest {2} that restoring set aside are kept":
-            """
-        {1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}
-        """,
+            "{1} wurde entfernt: Von dem, was beim Wiederherstellen beiseitegelegt wurde, bleiben die neuesten {2}",
         "{1} would get the data of both {2} and {3}.": "{1} bekäme die Daten von {2} und die von {3}.",
         "{1}, which the archive's name asks for, is not installed.":
             "{1}, das der Name des Archivs verlangt, ist nicht installiert.",

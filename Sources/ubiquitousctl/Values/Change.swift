@@ -21,7 +21,7 @@ struct Change {
                 return try await attempt(guarded: isGuarded, wanted)
             } catch let error as UbiquitousStoreError where error.code == .conflict { continue }
         }
-        throw Failure(.refused, "Somebody else writes to the store all the time.", advice: "Try again.")
+        throw Failure(.refused, "Another program keeps changing the store.", advice: "Try again.")
     }
 
     private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {

@@ -329,7 +329,7 @@ struct DefaultsCall {
                 return try await attempt(guarded: isGuarded, wanted)
             } catch let error as UbiquitousStoreError where isGuarded && error.code == .conflict { continue }
         }
-        throw Failure(.refused, "Somebody else writes to the domain all the time")
+        throw Failure(.refused, "Another program keeps changing the domain")
     }
 
     private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> Changes) async throws {
