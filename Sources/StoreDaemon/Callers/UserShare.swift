@@ -24,7 +24,7 @@ final class UserShare {
 
     /// The subscriptions with changes to send. A change may have thousands of keys, and hundreds of subscribers.
     private(set) lazy var signals = PacedQueue<StoreSubscription>(
-        burst: 256, cost: { $0.cost }, noting: { [unowned self] in note($0) }
+        burst: 256, cost: { $0.cost }, noting: { [weak self] in self?.note($0) }
     ) { $0.sendDue() }
     private let pool: SharePool
     private var unread = 0
