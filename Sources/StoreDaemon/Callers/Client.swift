@@ -70,9 +70,13 @@ final class Client: PeerContext {
     /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay, unless a
     /// sandboxed app may not open them any more.
     func forgetPaths() {
-        for (path, store) in stores
-        where !store.tells(self, at: path) || isSandboxed && !store.mayBeOpened(by: identity) {
-            store.unsubscribe(self, at: path)
+        for (path, store) in stores {
+            if isSandboxed, !store.mayBeOpened(by: identity) {
+                // A domain's layer for this host also has a subscription from the domain's path.
+                store.unsubscribe(self)
+            } else if store.tells(self, at: path) {
+                continue
+            }
             stores[path] = nil
             store.release()
         }
