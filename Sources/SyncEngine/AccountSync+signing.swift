@@ -50,6 +50,7 @@ extension AccountSync {
     package func postpone(_ error: RemoteError) {
         guard hasBackend, !isPaused else { return }
         schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
+        refusal = error.code == .unauthorized ? error : nil
         setState(State(after: error), error: error)
         onScheduleChange?()
     }

@@ -4,6 +4,7 @@
 
 internal import AppManifest
 internal import PropertyList
+internal import RemoteAddress
 internal import Replication
 internal import SDBus
 internal import StoreBus
@@ -67,11 +68,11 @@ extension UserAccount {
             try self.checkMaySignOut(keepingLastKey: keepsLastKey)
             if options.boolean("only-check", default: false) { return }
             let place = self.url
+            await self.attempts.turn()
             // A write of the account's file that is under way must not bring it back.
             try await self.files.inTurn {
-                await self.attempts.turn()
-                guard self.url == place else { throw Self.signedInElsewhere }
                 try self.checkMaySignOut(keepingLastKey: keepsLastKey)
+                guard RemoteAddress.areSame(self.url, place) else { throw Self.signedInElsewhere }
                 try self.attempts.change {
                     try self.signOut(keepingValues: options.boolean("keep-values", default: true))
                 }
@@ -86,10 +87,7 @@ extension UserAccount {
         _ = try call.message.readFlags()
         guard sync.isSignedIn else { throw Self.notSignedIn }
         let isApp = daemon.clients.client(call.peer).isSandboxed
-        call.answer(on: daemon, holding: self) {
-            defer { self.noteOutcome() }
-            try await self.sync.syncNow(for: isApp ? .app : .program)
-        }
+        call.answer(on: daemon, holding: self) { try await self.sync.syncNow(for: isApp ? .app : .program) }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
@@ -376,7 +374,7 @@ extension UserAccount {
                 .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(account.remotes.defaultAddress ?? "")
                 },
-                .property("FreeBytes", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
+                .property("FreeBytes", "t", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(UInt64(max(0, try daemon.users.user(account.uid).roomOnDisk())))
                 },
                 .property("DatabasesSetAside", "as", changes: .silently, to: .unsandboxed, on: daemon) {

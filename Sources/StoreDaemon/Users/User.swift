@@ -28,6 +28,8 @@ final class User {
     /// Tries the recovery again if no call does.
     private var recoveryTimer: EventSource?
     private var historyPace = Pace()
+    /// How much may arrive from other devices before the disk is looked at again, in bytes.
+    private var joinAllowance = 0
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
     /// The user's defaults domains.
@@ -285,14 +287,18 @@ final class User {
         allowance.bytes = min(growth / 16, Self.largestAllowance)
     }
 
-    /// Throws if the disk has no room for what other devices have written.
-    func checkDisk(for entries: [Key: Entry]) throws {
-        let bytes = entries.reduce(0) { $0 + Self.row + $1.key.text.utf8Count + ($1.value.value?.count ?? 0) }
-        allowance.bytes -= bytes
-        guard allowance.bytes < 0 else { return }
+    /// Throws if the disk has no room for what other devices have written to a store. What doesn't grow it always has.
+    func checkDisk(for plan: JoinPlan, in store: Store) throws {
+        let bytes = plan.taken.reduce(0) { sum, taken in
+            guard let value = taken.value.value else { return sum }
+            let present = store.value(for: taken.key).map(\.marshalledSize) ?? -Self.row
+            return sum + taken.key.text.utf8Count + max(0, value.count - present)
+        }
+        joinAllowance -= bytes
+        guard bytes > 0, joinAllowance < 0 else { return }
         let growth = try roomOnDisk()
         guard bytes <= growth else { throw EngineError.diskFull }
-        allowance.bytes = min(growth / 16, Self.largestAllowance)
+        joinAllowance = min(growth / 16, Self.largestAllowance)
     }
 
     /// About the bytes of a row besides its key and value.

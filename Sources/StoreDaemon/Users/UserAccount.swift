@@ -115,8 +115,10 @@ final class UserAccount {
             keys.settle(accountIdentifier)
             move.watch()
             if let problem { sync.postpone(problem) }
-            if problem == nil, let refused = refusal.error(seconds) { sync.postpone(refused) }
-            if problem == nil, let wait = timer.wait { sync.postpone(Self.suspicion(wait)) }
+            let waits = [timer.wait.map(Self.suspicion), refusal.error(seconds)].compactMap(\.self)
+            if problem == nil, let longest = waits.max(by: { $0.retryAfter ?? 0 < $1.retryAfter ?? 0 }) {
+                sync.postpone(longest)
+            }
             listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
@@ -168,7 +170,7 @@ final class UserAccount {
             BusActor.assumeIsolated { self?.user?.manifests.localKeys(of: identifier) ?? .none }
         }
         sync.makeRoom = { [weak self] (store, plan) throws(RemoteError) in
-            try BusActor.assumeIsolated(lending: (self, store.identifier, plan)) { lent throws(RemoteError) in
+            try BusActor.assumeIsolated(lending: (self, store, plan)) { lent throws(RemoteError) in
                 try lent.0?.makeRoom(in: lent.1, for: lent.2)
             }
         }
@@ -185,17 +187,17 @@ final class UserAccount {
     }
 
     /// Throws if there is no room on the disk, or for a store in use in memory, for what other devices have written.
-    private func makeRoom(in identifier: String, for plan: JoinPlan) throws(RemoteError) {
+    private func makeRoom(in target: Store, for plan: JoinPlan) throws(RemoteError) {
         guard let user else { return }
         do {
-            try user.checkDisk(for: plan.taken)
-            guard let store = user.storeInUse(identifier) else { return }
+            try user.checkDisk(for: plan, in: target)
+            guard let store = user.storeInUse(target.identifier) else { return }
             let growth = store.growth(by: plan)
             try user.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {
             let reason = BusError(mapping: error).message
-            throw RemoteError(.device, "What other devices have written to \(identifier) waits. \(reason)")
+            throw RemoteError(.device, "What other devices have written to \(target.identifier) waits. \(reason)")
         }
     }
 
@@ -235,15 +237,12 @@ final class UserAccount {
     private func runDueCycles() async {
         daemon.logger.debug("A sync cycle of \(userName) begins.")
         await sync.runDueCycles()
-        noteOutcome()
+        refusal.note(sync.lastError, seconds)
         await move.continueMove()
         let state = sync.state.status.rawValue
         daemon.logger.debug("The sync cycle of \(userName) has ended (\(state)); the next one is \(timeOfNextCycle).")
         user?.rest()
     }
-
-    /// Notes how a sync cycle has ended.
-    func noteOutcome() { refusal.note(sync.lastError, seconds) }
 
     /// Has the credentials tried, because they are new.
     func forgetRefusal() { refusal.note(nil, seconds) }
