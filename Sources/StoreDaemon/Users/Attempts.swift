@@ -59,6 +59,7 @@ final class Attempts {
             own.end()
         }
         await former?.giveWay()
+        try own.check()
         await turn()
         do {
             try own.check()

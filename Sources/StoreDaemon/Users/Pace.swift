@@ -5,6 +5,8 @@ internal import SDBus
 /// The pace of work on the loop's thread that callers can cause repeatedly: it takes a tenth of the time at most.
 struct Pace {
     private var next: UInt64 = 0
+    /// The longest pause, in microseconds.
+    private static let longest: UInt64 = 60_000_000
 
     /// Whether enough time has passed since the work was last done.
     var isDue: Bool { missing == 0 }
@@ -17,7 +19,7 @@ struct Pace {
         let start = EventLoop.now
         defer {
             let end = EventLoop.now
-            next = max(next, end) + 10 * (end - min(start, end))
+            next = min(max(next, end) + 10 * (end - min(start, end)), end + Self.longest)
         }
         return try work()
     }

@@ -21,8 +21,15 @@ struct SignInTrial {
             do { remote = try await open(url, credentials, protection, for: account) } catch let error as RemoteError
                 where error.code == .keyNeeded && encryption.phrase == nil
             {
-                guard let key = account.keys.candidates(at: url).first else { throw error }
-                remote = try await open(url, credentials, .key(key), for: account)
+                var found: RemoteAccount?
+                for key in account.keys.candidates(at: url) where found == nil && protection.held != key {
+                    do { found = try await open(url, credentials, .key(key), for: account) } catch let error
+                        as RemoteError
+                        where error.code == .keyNeeded
+                    {}
+                }
+                guard let found else { throw error }
+                remote = found
             }
             guard remote.isNew || !bringsValues else { return refused(RemoteError(.inPlain, UserAccount.inUse)) }
         } catch let error as RemoteError {

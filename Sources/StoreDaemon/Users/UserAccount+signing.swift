@@ -21,7 +21,9 @@ extension UserAccount {
         try credentials.check()
         try AccountFile.removeLeft(in: directory)
         let credentials = isRenewal ? try renewed(credentials, at: url) : credentials
+        let signOuts = attempts.signOuts
         await attempts.turn()
+        try checkIsSignedIn(since: signOuts)
         if try attempts.change({ try move.goesOn(at: url, credentials) }) { return accountIdentifier }
         let staysPaused = isRenewal ? try saved.read()?.isPaused ?? false : false
         var wasMade = false
@@ -34,6 +36,7 @@ extension UserAccount {
                     $0, creatingAccount: creatingAccount, joiningFrom: before, rejectingOthers: encryption.rejectsOthers
                 )
             } then: { backend, remote, held in
+                try checkIsSignedIn(since: signOuts)
                 wasMade = remote.wasMade
                 guard remote.isNew || !bringingValues else { throw BusError.store(.conflict, Self.inUse) }
                 let file = AccountFile(
@@ -60,11 +63,11 @@ extension UserAccount {
             where error.code == .keyNeeded && encryption.phrase == nil
         {
             var isEntered = false
-            for key in keys.candidates(at: url) where !isEntered {
+            for key in keys.candidates(at: url) where !isEntered && protection.held != key {
                 do {
                     try await enter(.key(key), creatingAccount: false)
                     isEntered = true
-                } catch is RemoteError {}
+                } catch let error as RemoteError where error.code == .keyNeeded {}
             }
             if !isEntered {
                 if isRenewal { try attempts.change { try take(credentials, at: url, beforeKey: error) } }
@@ -188,6 +191,13 @@ extension UserAccount {
 
     static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 
+    /// Throws if the user has signed out since then.
+    private func checkIsSignedIn(since signOuts: Int) throws(BusError) {
+        guard signOuts == attempts.signOuts else {
+            throw .store(.notSignedIn, "The account was signed out meanwhile.")
+        }
+    }
+
     /// Makes a backend, runs `body` with it and switches to it, unless the user has signed out meanwhile. A backend
     /// that the account doesn't switch to is closed.
     func reach(
@@ -202,9 +212,7 @@ extension UserAccount {
             let (remote, held) = try await attempts.make {
                 try await backend.untilCancelled { (try await body(backend), await backend.heldKey) }
             }
-            guard signOuts == attempts.signOuts else {
-                throw BusError.store(.notSignedIn, "The account was signed out meanwhile.")
-            }
+            try checkIsSignedIn(since: signOuts)
             try attempts.change { try adoptKey(backend, remote, held) }
         } catch {
             Self.close(backend)
