@@ -74,7 +74,7 @@ extension HTTPFailure: CustomStringConvertible {
     private static func advice(on reason: String) -> String {
         isOutOfDate(reason)
             ? "Check this device's clock. If it is right, renew the server's certificate."
-            : "If the server has an authority of its own, its certificate has to be given."
+            : "If the server has an authority of its own, sign in with its certificate."
     }
 
     /// Whether another authority's certificate may be what is missing.

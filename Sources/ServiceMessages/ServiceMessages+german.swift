@@ -159,8 +159,8 @@ extension ServiceMessages {
             "Wenn kein Gerät sie neu schreibt, wird sie nach einem Monat entfernt.",
         "If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait.":
             "Ist das Gerät verloren, das sie hat, beendet „ubiquitousctl account forget“ das Warten.",
-        "If the server has an authority of its own, its certificate has to be given.":
-            "Hat der Server eine eigene Zertifizierungsstelle, muss deren Zertifikat angegeben werden.",
+        "If the server has an authority of its own, sign in with its certificate.":
+            "Hat der Server eine eigene Zertifizierungsstelle, melden Sie sich mit deren Zertifikat an.",
         "If they never will, \"ubiquitousctl account resolve local\" continues without them.":
             "Falls sie nie ankommen, geht es mit „ubiquitousctl account resolve local“ ohne sie weiter.",
         """

@@ -26,23 +26,36 @@ package struct ServiceMessages: Sendable {
     func translation(of message: String) -> String { translation(of: message, depth: 0) }
 
     private func translation(of message: String, depth: Int) -> String {
+        // The end of a sentence is rather the message's than in a value.
+        whole(message, depth, spanning: false) ?? separately(message, depth) ?? whole(message, depth, spanning: true)
+            ?? message
+    }
+
+    /// Translates a message by the format that fits it; `nil` if none does.
+    /// - Parameter spans: whether a value may have the end of a sentence in it.
+    private func whole(_ message: String, _ depth: Int, spanning spans: Bool) -> String? {
         for format in formats {
-            guard let values = format.values(in: message) else { continue }
+            guard let values = format.values(in: message),
+                spans || !values.contains(where: { !$0.isQuoted && $0.text.contains(Self.sentenceEnd) })
+            else { continue }
             return format.text(
                 // A message may have another one in it. What is quoted is the user's.
                 with: values.map { value in
                     value.isQuoted || depth == Self.deepest ? value.text : translation(of: value.text, depth: depth + 1)
                 })
         }
-        return separately(message, depth)
+        return nil
     }
 
-    /// Translates the sentences of a message one by one.
-    private func separately(_ message: String, _ depth: Int) -> String {
-        guard depth < Self.deepest, let end = message.firstRange(of: /[.] (?=[A-Z"])/) else { return message }
+    /// Translates the sentences of a message one by one; `nil` if the first one isn't known.
+    private func separately(_ message: String, _ depth: Int) -> String? {
+        guard depth < Self.deepest, let end = message.firstRange(of: Self.sentenceEnd) else { return nil }
         let (first, rest) = (message[..<message.index(before: end.upperBound)], message[end.upperBound...])
-        return "\(translation(of: String(first), depth: Self.deepest)) \(translation(of: String(rest), depth: depth))"
+        guard let translation = whole(String(first), depth, spanning: false) else { return nil }
+        return "\(translation) \(self.translation(of: String(rest), depth: depth))"
     }
+
+    private static var sentenceEnd: Regex<Substring> { /[.] (?=[A-Z"])/ }
 
     /// How deep messages are in each other, at most.
     private static let deepest = 2

@@ -35,4 +35,15 @@ import Testing
         }
         #expect(ServiceMessages([:]).translation(of: "before") == "before")
     }
+
+    @Test(arguments: [
+        (
+            #"There is no folder /dav on dav.example. If it was deleted, "ubiquitousctl account resolve local" creates it again from this device."#,
+            #"Auf dav.example gibt es keinen Ordner /dav. Wurde der Ordner gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an."#
+        ), (#"There is no store "a. B is on c"."#, #"„a. B is on c“"#),
+    ])
+    func `advice that follows a message is a sentence of its own`(message: String, german: String) {
+        let translation = ServiceMessages(ServiceMessages.german).translation(of: message)
+        #expect(translation.contains(german), "\(translation)")
+    }
 }
