@@ -110,6 +110,7 @@ extension Message {
         case "s": try append("")
         case "as": try append(strings: [])
         case "u": try append(UInt32(0))
+        case "t": try append(UInt64(0))
         default: throw BusError.failed("Sandboxed apps can't read this property.")
         }
     }

@@ -186,7 +186,13 @@ struct DoctorCommand: ServiceCommand {
     @BusActor
     private func foundSetAside(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
         let uid = try service.uid()
-        for data in try await AdministrationObject(connection).data() where data.uid == uid && data.isSetAsideForName {
+        let all: [UserDataDescription]
+        do { all = try await AdministrationObject(connection).data() } catch let error as UbiquitousStoreError {
+            // An older service doesn't list it.
+            if error.code != .unknownObject { found(Finding("data", error.message, isPassed: false), &findings) }
+            return
+        }
+        for data in all where data.uid == uid && data.isSetAsideForName {
             found(
                 Finding(
                     "data",
