@@ -3,25 +3,25 @@
 internal import Glibc
 internal import SDBus
 
-/// The callers that may call a method.
-enum MethodCallers {
+/// The callers that may call a method or read a property.
+enum PermittedCallers {
     /// Whoever finds the object.
     case everybody
-    /// Callers outside of sandboxes, because the method controls more than an app's own data.
+    /// Callers outside of sandboxes, because the member is about more than an app's own data.
     case unsandboxed
     /// Root, outside of sandboxes.
     case root
     /// The same, and the service's own user.
     case administrators
 
-    /// Throws `AccessDenied` if a caller isn't one of them.
+    /// Returns why a caller is not one of them; `nil` if it is.
     @BusActor
-    fileprivate func check(_ peer: Peer, _ daemon: Daemon) throws(BusError) {
-        if self == .everybody { return }
-        if daemon.clients.client(peer).isSandboxed { throw .accessDenied("A sandboxed app may not do this.") }
+    fileprivate func refusal(of peer: Peer, _ daemon: Daemon) -> BusError? {
+        if self == .everybody { return nil }
+        if daemon.clients.client(peer).isSandboxed { return .accessDenied("A sandboxed app may not do this.") }
         let uid = peer.credentials.uid
         let mayBe = self == .unsandboxed || uid == 0 || self == .administrators && uid == geteuid()
-        guard mayBe else { throw .accessDenied("Only root may do this.") }
+        return mayBe ? nil : .accessDenied("Only root may do this.")
     }
 }
 
@@ -30,11 +30,11 @@ extension Interface.Member {
     @BusActor
     static func method(
         _ name: String, in arguments: KeyValuePairs<String, String> = [:],
-        out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, by callers: MethodCallers,
+        out results: KeyValuePairs<String, String> = [:], sensitive: Bool = false, by callers: PermittedCallers,
         on daemon: Daemon, _ handler: @escaping @BusActor (Object, MethodCall) throws -> Void
     ) -> Self {
         .method(name, in: arguments, out: results, sensitive: sensitive) { object, call in
-            try callers.check(call.peer, daemon)
+            if let refusal = callers.refusal(of: call.peer, daemon) { throw refusal }
             try daemon.answer(object, call, committing: true, handler)
         }
     }
@@ -54,33 +54,16 @@ extension Interface.Member {
     }
 }
 
-/// The callers that may read a property. Others get an empty value: no text, or zero.
-enum PropertyReaders {
-    case everybody
-    /// Callers outside of sandboxes, because the value reveals where something is.
-    case unsandboxed
-    /// Root and the service's own user, outside of sandboxes.
-    case administrators
-
-    @BusActor
-    fileprivate func include(_ peer: Peer, _ daemon: Daemon) -> Bool {
-        if self == .everybody { return true }
-        let uid = peer.credentials.uid
-        return !daemon.clients.client(peer).isSandboxed && (self == .unsandboxed || uid == 0 || uid == geteuid())
-    }
-}
-
 extension Interface.Member {
-    /// Makes a property with its readers. A property that can change doesn't show uncommitted writes.
+    /// Makes a property with its readers. Others get an empty value: no text, or zero. A property that can change doesn't
+    /// show uncommitted writes.
     @BusActor
     static func property(
-        _ name: String, _ type: String, changes: PropertyChanges, to readers: PropertyReaders, on daemon: Daemon,
+        _ name: String, _ type: String, changes: PropertyChanges, to readers: PermittedCallers, on daemon: Daemon,
         _ getter: @escaping @BusActor (Object, Message) throws -> Void
     ) -> Self {
         .unguardedProperty(name, type, changes: changes) { object, message, peer in
-            guard readers.include(peer, daemon) else {
-                return try message.append(emptyOf: type)
-            }
+            if readers.refusal(of: peer, daemon) != nil { return try message.append(emptyOf: type) }
             try daemon.mapping(for: peer) {
                 if changes != .never { daemon.writes.commit() }
                 try getter(object, message)
