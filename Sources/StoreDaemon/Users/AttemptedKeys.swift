@@ -39,7 +39,7 @@ struct AttemptedKeys {
         try file.write(path(held.key.identifier))
     }
 
-    /// Removes a key, because the user is signed in with it, or because its account was not created.
+    /// Removes a key, because the user is signed in with it, or later attempts have made many.
     func remove(_ key: KeyIdentifier) throws {
         try PrivateFile.remove(path(key))
     }

@@ -21,12 +21,8 @@ struct SignInTrial {
             do { remote = try await open(url, credentials, protection, for: account) } catch let error as RemoteError
                 where error.code == .keyNeeded && encryption.phrase == nil
             {
-                var found: RemoteAccount?
-                for key in account.keys.candidates(at: url) where found == nil && protection.held != key {
-                    do { found = try await open(url, credentials, .key(key), for: account) } catch let error
-                        as RemoteError
-                        where error.code == .keyNeeded
-                    {}
+                let found = try await account.withCandidates(at: url, besides: protection) {
+                    try await open(url, credentials, .key($0), for: account)
                 }
                 guard let found else { throw error }
                 remote = found

@@ -62,14 +62,10 @@ extension UserAccount {
         do { try await enter(protection, creatingAccount: creatingAccount) } catch let error as RemoteError
             where error.code == .keyNeeded && encryption.phrase == nil
         {
-            var isEntered = false
-            for key in keys.candidates(at: url) where !isEntered && protection.held != key {
-                do {
-                    try await enter(.key(key), creatingAccount: false)
-                    isEntered = true
-                } catch let error as RemoteError where error.code == .keyNeeded {}
+            let entered: Void? = try await withCandidates(at: url, besides: protection) {
+                try await enter(.key($0), creatingAccount: false)
             }
-            if !isEntered {
+            if entered == nil {
                 if isRenewal { try attempts.change { try take(credentials, at: url, beforeKey: error) } }
                 throw error
             }
@@ -85,6 +81,18 @@ extension UserAccount {
             act: "\(userName) signed in to \(url)\(wasMade ? ", where an account was made" : "").",
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
         return accountIdentifier
+    }
+
+    /// Runs `body` with the keys that may open an encrypted account at a URL, until one does.
+    /// - Parameter tried: a protection whose key doesn't.
+    /// - Returns: the result of `body`; `nil` if no key opens the account.
+    func withCandidates<Result>(
+        at url: String, besides tried: Protection, _ body: (HeldKey) async throws -> Result
+    ) async throws -> Result? {
+        for key in keys.candidates(at: url) where tried.held != key {
+            do { return try await body(key) } catch let error as RemoteError where error.code == .keyNeeded {}
+        }
+        return nil
     }
 
     /// Takes credentials that the remote accepts, although the account can't be read without its new key. Otherwise a
