@@ -74,11 +74,12 @@ final class MarkerFolder<Storage: BlobStorage> {
         // If the folder is too full, a marker that is not listed may still exist.
         let names = Set(listings.compactMap { Bits128($0.name) }).union(isFull ? expected : [])
         func rank(_ name: Bits128) -> Int { name == own ? 0 : expected.contains(name) ? 1 : 2 }
-        let read = Set(names.sorted(by: { (rank($0), $0) < (rank($1), $1) }).prefix(SeenMarkers.mostRead))
+        let read = names.sorted { (rank($0), $0) < (rank($1), $1) }.prefix(SeenMarkers.mostRead)
         // The folder may hold others each time.
         plain.formIntersection(read)
-        sealed = sealed.filter { read.contains($0.key) }
-        for identifier in read.sorted() { try await self.read(identifier, of: protection.held, &found) }
+        let isRead = Set(read)
+        sealed = sealed.filter { isRead.contains($0.key) }
+        for identifier in read { try await self.read(identifier, of: protection.held, &found) }
         for held in protection.ownKeys { await mend(held, &found) }
         return found
     }
@@ -159,9 +160,10 @@ final class MarkerFolder<Storage: BlobStorage> {
         _ named: [KeyNote<Kind>], _ known: ReferenceWritableKeyPath<MarkerFolder, [String: KeyNote<Kind>]>
     ) async throws(RemoteError) -> [KeyNote<Kind>] {
         var found: [KeyNote<Kind>] = []
-        let names = Set(named.map(\.noteName).sorted().prefix(SeenMarkers.mostRead))
-        self[keyPath: known] = self[keyPath: known].filter { names.contains($0.key) }
-        for name in names.sorted() {
+        let names = named.map(\.noteName).sorted().prefix(SeenMarkers.mostRead)
+        let isNamed = Set(names)
+        self[keyPath: known] = self[keyPath: known].filter { isNamed.contains($0.key) }
+        for name in names {
             if self[keyPath: known][name] == nil || isThorough {
                 guard let bytes = try await note(named: name) else { continue }
                 self[keyPath: known][name] = try? KeyNote(note: bytes, named: name)
