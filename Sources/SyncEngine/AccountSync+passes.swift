@@ -26,7 +26,6 @@ extension AccountSync {
     /// Runs a sync cycle now, however many were requested, and returns when it has ended.
     /// - Throws: why the cycle failed, or could not be run.
     package func syncNow() async throws(RemoteError) {
-        try checkCanSync()
         try await wait { $0.request($1) }
     }
 
