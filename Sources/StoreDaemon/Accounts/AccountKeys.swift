@@ -63,6 +63,19 @@ struct AccountKeys {
         [attempted.key(at: url), present(elsewhereThan: url)].compactMap(\.self)
     }
 
+    /// Runs `body` with the keys that may open an encrypted account at a URL, until one does.
+    /// - Parameter tried: a protection whose key doesn't.
+    /// - Returns: the result of `body`; `nil` if no key opens the account.
+    @BusActor
+    func tryCandidates<Result>(
+        at url: String, besides tried: Protection, _ body: (HeldKey) async throws -> Result
+    ) async throws -> Result? {
+        for key in candidates(at: url) where tried.held != key {
+            do { return try await body(key) } catch let error as RemoteError where error.code == .keyNeeded {}
+        }
+        return nil
+    }
+
     // MARK: The keys
 
     /// Returns the key that the account uses; `nil` if it has none or the key can't be used.

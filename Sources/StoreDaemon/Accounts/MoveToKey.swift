@@ -65,7 +65,7 @@ final class MoveToKey {
             // No cycle has run since the service was started.
             do { try await sync.syncNow(for: .program) } catch { guard sync.needsKey else { throw error } }
         }
-        if sync.needsKey { try await account.rejectOtherKeys(in: file, andSuccessors: true) }
+        if sync.needsKey { try await OtherKeys(account: account).reject(in: file, andSuccessors: true) }
     }
 
     private func begin(_ passesOver: Bool) async throws {
@@ -141,7 +141,7 @@ final class MoveToKey {
 
     private func change(to backend: LoggingBackend, onlyReads: Bool) {
         sync.change(to: backend, onlyReads: onlyReads)
-        account.listen()
+        account.cycles.listen()
     }
 
     // MARK: Continuing
@@ -221,7 +221,7 @@ final class MoveToKey {
             throw error
         }
         keys.settle(account.accountIdentifier)
-        account.listen()
+        account.cycles.listen()
     }
 
     /// Gives up the move, because another key has become the account's. This device's marker is already gone.
@@ -280,7 +280,7 @@ final class MoveToKey {
         file.credentials = credentials
         let backend = try account.remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
         try file.write(in: account.directory)
-        account.forgetRefusal()
+        account.cycles.forgetRefusal()
         change(to: backend, onlyReads: true)
         return true
     }

@@ -20,23 +20,20 @@ final class UserAccount {
     let directory: String
     unowned let daemon: Daemon
     /// The account's user.
-    private weak var user: User?
+    private(set) weak var user: User?
     let subscribers = AccountSubscribers()
     /// The number of subscriptions to the user's stores.
     private var storeSubscriptions = 0
-    private lazy var timer = CycleTimer(in: directory) { [weak self] in await self?.runDueCycles() }
-    var listener: Task<Void, Never>?
+    private(set) lazy var cycles = AccountCycles(of: self)
     let attempts = Attempts()
     let history = HistoryWork()
     private let leftovers = LeftoverWork()
     let files = FileWrites()
     let saved: SavedAccount
-    private var refusal: RefusalRecord
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
     private var log = AccountLog()
-    private var share = LoopShare()
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
         if known == .late { known = UserLookup.shared.entry(.uid(uid)) }
@@ -56,7 +53,6 @@ final class UserAccount {
         self.database = database
         self.directory = directory
         saved = SavedAccount(in: directory, writing: files)
-        refusal = RefusalRecord(in: directory)
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
         let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
@@ -115,11 +111,8 @@ final class UserAccount {
             keys.settle(accountIdentifier)
             move.watch()
             if let problem { sync.postpone(problem) }
-            let waits = [timer.wait.map(Self.suspicion), refusal.error(seconds)].compactMap(\.self)
-            if problem == nil, let longest = waits.max(by: { $0.retryAfter ?? 0 < $1.retryAfter ?? 0 }) {
-                sync.postpone(longest)
-            }
-            listen()
+            if problem == nil, let obstacle = cycles.obstacle { sync.postpone(obstacle) }
+            cycles.listen()
         } catch {
             let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
             // The log has the failure as a change of the account's state.
@@ -135,8 +128,7 @@ final class UserAccount {
     /// Switches to a new database after the old one was set aside.
     func replace(database: UserDatabase) throws {
         let next = try Self.makeSync(database, daemon)
-        listener?.cancel()
-        timer.pause()
+        cycles.pause()
         sync.close()
         self.database = database
         leftovers.follow(database)
@@ -159,9 +151,8 @@ final class UserAccount {
     func stop() {
         // The directory may be another user's by the time when an attempt ends.
         attempts.noteSignOut()
-        listener?.cancel()
         sync.close()
-        timer.stop()
+        cycles.stop()
         user = nil
     }
 
@@ -174,7 +165,6 @@ final class UserAccount {
                 try lent.0?.makeRoom(in: lent.1, for: lent.2)
             }
         }
-        sync.onWork = { [weak self] in await self?.rest(after: $0) }
         sync.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
         }
@@ -183,7 +173,7 @@ final class UserAccount {
         sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewNameLater() } }
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
-        sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
+        cycles.connect(sync)
     }
 
     /// Throws if there is no room on the disk, or for a store in use in memory, for what other devices have written.
@@ -201,12 +191,6 @@ final class UserAccount {
         }
     }
 
-    /// Leaves the loop to others if the account's cycles have used it for long.
-    private func rest(after microseconds: UInt64) async {
-        guard let taken = share.take(EventLoop.now, microseconds) else { return }
-        await EventLoop.pause(.microseconds(Int64(taken * LoopShare.rest)))
-    }
-
     private func renewNameLater() {
         EventLoop.task { [weak self] in await self?.renewName() }
     }
@@ -215,55 +199,97 @@ final class UserAccount {
         EventLoop.task { await backend.close() }
     }
 
-    /// Begins to listen to the hints of the account's remote.
-    func listen() {
-        listener?.cancel()
-        guard let hints = sync.hints else { return }
-        listener = EventLoop.task { [weak self] in
-            for await _ in hints { self?.sync.noteHint() }
-        }
-    }
-
-    /// Sets the timer for the next cycle.
-    private func arm() {
-        timer.set(sync.nextCycle)
-        do {
-            try timer.noteNetworks(sync.nextAttempt != nil) { [weak self] in self?.sync.noteNetwork() }
-        } catch {
-            daemon.logger.debug("The end of an outage is found out by trying: \(error)")
-        }
-    }
-
-    private func runDueCycles() async {
-        daemon.logger.debug("A sync cycle of \(userName) begins.")
-        await sync.runDueCycles()
-        refusal.note(sync.lastError, seconds)
-        await move.continueMove()
-        let state = sync.state.status.rawValue
-        daemon.logger.debug("The sync cycle of \(userName) has ended (\(state)); the next one is \(timeOfNextCycle).")
-        user?.rest()
-    }
-
-    /// Has the credentials tried, because they are new.
-    func forgetRefusal() { refusal.note(nil, seconds) }
-
-    /// The time in seconds since 1970.
-    private var seconds: UInt64 { daemon.environment.time() / 1_000_000 }
-
-    private var timeOfNextCycle: String {
-        sync.nextCycle.map { "in \(($0 - min($0, EventLoop.now)) / 1_000_000) s" } ?? "when something happens"
-    }
-
-    /// Returns the error of an account that waits because the process died during its cycles.
-    private static func suspicion(_ seconds: Int) -> RemoteError {
-        RemoteError(
-            .unavailable,
-            "The service ended unexpectedly during the last sync cycles of this account. The next one begins in "
-                + "\((seconds + 59) / 60) min, or at once with \"ubiquitousctl account sync\".", retryAfter: seconds)
-    }
-
     /// Whether no account is signed in, no client subscribes and no call waits for an answer.
     var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
+
+    // MARK: Changing
+
+    /// Pauses or resumes sync, and remembers it.
+    func setPaused(_ isPaused: Bool) async throws {
+        try await saved.change { file in
+            if (file.isPaused ?? false) != isPaused { file.isPaused = isPaused }
+        } then: {
+            self.sync.setPaused(isPaused)
+        }
+    }
+
+    static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
+
+    /// Throws if the user has signed out since then.
+    func checkIsSignedIn(since signOuts: Int) throws(BusError) {
+        guard signOuts == attempts.signOuts else {
+            throw .store(.notSignedIn, "The account was signed out meanwhile.")
+        }
+    }
+
+    /// Makes a backend, runs `body` with it and switches to it, unless the user has signed out meanwhile. A backend
+    /// that the account doesn't switch to is closed.
+    @discardableResult
+    func reach(
+        _ url: String, _ credentials: BackendCredentials, _ protection: Protection,
+        _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
+        then switchTo: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
+    ) async throws -> RemoteAccount {
+        try daemon.configuration.check(scheme: url)
+        let backend = try remotes.makeBackend(url, credentials, protection)
+        do {
+            let signOuts = attempts.signOuts
+            let (remote, held) = try await attempts.make {
+                try await backend.untilCancelled { (try await body(backend), await backend.heldKey) }
+            }
+            try checkIsSignedIn(since: signOuts)
+            try attempts.change { try switchTo(backend, remote, held) }
+            return remote
+        } catch {
+            Self.close(backend)
+            throw error
+        }
+    }
+
+    /// Switches to the key that the account has moved to, and uploads all of this device's data under it.
+    /// - Parameters:
+    ///   - file: the account's file so far, with whether sync is paused from now on.
+    ///   - former: the forms that the account had before.
+    func adoptKey(
+        _ file: AccountFile, to remote: RemoteAccount, _ backend: any RemoteBackend, _ held: HeldKey?,
+        _ former: FormerForms
+    ) throws {
+        try keys.keep(held, wasShown: true, former: former)
+        let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
+        try saved.commit(file.gone(over: remote.identifier)) {
+            try sync.signIn(
+                to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names),
+                isPaused: file.isPaused == true)
+        }
+    }
+
+    /// Updates the file after the account's identifier has changed.
+    func renewFile() {
+        do {
+            try saved.changeAtOnce {
+                $0.account = database.account.identifier
+                takeName(into: &$0)
+            }
+        } catch {
+            logUnwritten(error)
+        }
+    }
+
+    /// Updates the file after this device's name, or whether that is uploaded, has changed.
+    func renewName() async {
+        do { try await saved.change { self.takeName(into: &$0) } } catch {
+            if saved.exists { logUnwritten(error) }
+        }
+    }
+
+    private func takeName(into file: inout AccountFile) {
+        file.deviceName = sync.devices.own.name
+        file.announcesName = sync.devices.announcesName
+    }
+
+    private func logUnwritten(_ error: any Error) {
+        daemon.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
+    }
 
     // MARK: Signals
 

@@ -12,49 +12,21 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension UserAccount {
-    private static let signInOptions = [
-        "user": "s", "password": "s", "token": "s", "ca-pem": "ay", "device-name": "s", "create": "b",
-        "bring-values": "b", "renew": "b", "encrypt": "b", "recovery-phrase": "s", "reject-others": "b",
-        "keep-last-key": "b",
-    ]
-    private static let checkOptions = signInOptions.merging(["sign-in": "b"]) { $1 }
-
     // MARK: Signing in and out
 
     fileprivate func signIn(_ call: MethodCall) throws {
         let url = try call.message.readString(atMost: TextBound.address)
-        let options = try call.message.readOptions(Self.signInOptions)
+        let options = try call.message.readOptions(SignInRequest.options)
         call.answer(on: daemon, holding: self) {
-            let isRenewal = options.boolean("renew", default: false)
-            let encryption = try Self.encryption(options)
+            let request = try SignInRequest(url, options) { isRenewal in !isRenewal }
             await self.attempts.stepEnd()
             if options.boolean("keep-last-key", default: false) {
                 try self.keys.checkMayLeave(for: url, isReachable: self.sync.lastError == nil)
             }
-            return try await self.signIn(
-                url, BackendCredentials(options), deviceName: try Self.deviceName(options),
-                creatingAccount: options.boolean("create", default: !isRenewal),
-                bringingValues: options.boolean("bring-values", default: false), isRenewal: isRenewal, encryption)
+            var signIn = SignIn(self, request)
+            return try await signIn.run()
         } reply: {
             try $0.append($1)
-        }
-    }
-
-    private static func encryption(_ options: [String: Option]) throws(BusError) -> EncryptionOptions {
-        try EncryptionOptions(
-            encrypts: options.boolean("encrypt", default: false), phrase: options.string("recovery-phrase"),
-            rejectsOthers: options.boolean("reject-others", default: false))
-    }
-
-    private static func deviceName(_ options: [String: Option]) throws(BusError) -> String? {
-        guard let name = options.string("device-name") else { return nil }
-        try check(deviceName: name)
-        return name
-    }
-
-    private static func check(deviceName name: String) throws(BusError) {
-        guard RemoteDevice.isName(name) else {
-            throw .invalidArguments("A device's name has 1 to 255 bytes, and only characters that can be shown.")
         }
     }
 
@@ -62,26 +34,15 @@ extension UserAccount {
         let options = try call.message.readOptions([
             "keep-values": "b", "keep-last-key": "b", "only-attempt": "b", "only-check": "b",
         ])
+        let signOut = SignOut(
+            account: self, keepsValues: options.boolean("keep-values", default: true),
+            keepsLastKey: options.boolean("keep-last-key", default: false))
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
-            let keepsLastKey = options.boolean("keep-last-key", default: false)
-            try self.checkMaySignOut(keepingLastKey: keepsLastKey)
-            if options.boolean("only-check", default: false) { return }
-            let place = self.url
-            await self.attempts.turn()
-            // A write of the account's file that is under way must not bring it back.
-            try await self.files.inTurn {
-                try self.checkMaySignOut(keepingLastKey: keepsLastKey)
-                guard RemoteAddress.areSame(self.url, place) else { throw Self.signedInElsewhere }
-                try self.attempts.change {
-                    try self.signOut(keepingValues: options.boolean("keep-values", default: true))
-                }
-            }
+            try signOut.check()
+            if !options.boolean("only-check", default: false) { try await signOut.run() }
         }
     }
-
-    private static let signedInElsewhere = BusError.store(
-        .busy, "Another call has signed in to another account meanwhile; nothing was signed out.")
 
     fileprivate func syncNow(_ call: MethodCall) throws {
         _ = try call.message.readFlags()
@@ -92,21 +53,13 @@ extension UserAccount {
 
     fileprivate func checkBackend(_ call: MethodCall) throws {
         let url = try call.message.readString(atMost: TextBound.address)
-        let options = try call.message.readOptions(Self.checkOptions)
+        let options = try call.message.readOptions(SignInRequest.options.merging(["sign-in": "b"]) { $1 })
         call.answer(on: daemon, holding: self) {
-            let isRenewal = options.boolean("renew", default: false)
-            let encryption = try Self.encryption(options)
             let triesSignIn = options.boolean("sign-in", default: false)
-            let creates = options.boolean("create", default: triesSignIn && !isRenewal)
-            if triesSignIn { _ = try Self.deviceName(options) }
-            let trial = SignInTrial(
-                createsAccount: creates, bringsValues: options.boolean("bring-values", default: false),
-                encryption: encryption)
+            let request = try SignInRequest(url, options) { isRenewal in triesSignIn && !isRenewal }
             await self.attempts.stepEnd()
-            return try await self.check(
-                url, BackendCredentials(options), isRenewal: isRenewal, phrase: encryption.phrase,
-                creatingUnencrypted: creates && !encryption.encrypts,
-                trying: triesSignIn ? trial : nil)
+            var check = RemoteCheck(account: self, request: request, triesSignIn: triesSignIn)
+            return try await check.run()
         } reply: { reply, checks in
             try reply.container("a", "a{sv}") {
                 for check in checks {
@@ -137,7 +90,7 @@ extension UserAccount {
         let phrase = try call.message.readString(atMost: TextBound.name)
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
-            try await self.unlock(phrase)
+            try await OtherKeys(account: self).unlock(with: phrase)
         }
     }
 
@@ -152,12 +105,12 @@ extension UserAccount {
     // MARK: Pausing and resolving
 
     fileprivate func resolve(_ call: MethodCall) throws {
-        guard let side = Side(rawValue: try call.message.readString(atMost: TextBound.name)) else {
+        guard let side = Resolution.Side(rawValue: try call.message.readString(atMost: TextBound.name)) else {
             throw BusError.invalidArguments("The side is \"local\" or \"remote\".")
         }
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
-            try await self.resolve(inFavourOf: side)
+            try await Resolution(account: self, side: side).run()
         }
     }
 
@@ -208,7 +161,7 @@ extension UserAccount {
     fileprivate func renameDevice(_ call: MethodCall) throws {
         let identifier = try call.message.readString(atMost: TextBound.name)
         let name = try call.message.readString(atMost: TextBound.name)
-        try Self.check(deviceName: name)
+        try RemoteDevice.check(name: name)
         guard sync.isSignedIn else { throw Self.notSignedIn }
         guard try sync.rename(device: identifier, to: name) else { throw Self.noSuchDevice }
         call.answer(on: daemon, holding: self) { await self.renewName() }
@@ -400,5 +353,14 @@ extension BackendCredentials {
         self.init(
             user: options.string("user"), password: options.string("password"), token: options.string("token"),
             certificateAuthority: options.bytes("ca-pem"))
+    }
+}
+
+extension RemoteDevice {
+    /// Throws unless a device may have a name.
+    static func check(name: String) throws(BusError) {
+        guard isName(name) else {
+            throw .invalidArguments("A device's name has 1 to 255 bytes, and only characters that can be shown.")
+        }
     }
 }

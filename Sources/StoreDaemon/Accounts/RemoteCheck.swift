@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Replication
+internal import SDBus
+internal import Sealing
+internal import StoreBus
+internal import SyncEngine
+
+/// Tests a remote step by step, and whether signing in would be refused, without doing it.
+///
+/// The recovery phrase of the request is tested on the encrypted account. If there is none, the key of the account that
+/// is signed in is tested, if this is its remote.
+@BusActor
+struct RemoteCheck {
+    let account: UserAccount
+    private(set) var request: SignInRequest
+    let triesSignIn: Bool
+
+    mutating func run() async throws -> [BackendCheck] {
+        try request.credentials.check()
+        if triesSignIn { try request.check() }
+        try account.daemon.configuration.check(scheme: request.url)
+        let file = try account.saved.read()
+        try request.complete(from: account.saved)
+        let areTheAccounts = file.map { $0.isPlace(request.url) && $0.credentials == request.credentials } ?? false
+        if let file { request.takeAuthority(from: file) }
+        var steps = try await remoteSteps(file)
+        if triesSignIn, steps.allSatisfy(\.isPassed) { steps.append(try await signInStep()) }
+        if areTheAccounts, steps.allSatisfy(\.isPassed) {
+            steps.append(
+                BackendCheck(
+                    step: "credentials", isPassed: true, detail: "they are those of the account that is signed in"))
+        }
+        return steps
+    }
+
+    private func remoteSteps(_ file: AccountFile?) async throws -> [BackendCheck] {
+        let encryption = request.encryption
+        let protection = encryption.phrase.map(Protection.phrase) ?? file.flatMap(knownProtection) ?? .none
+        let check = account.remotes.check(
+            request.url, request.credentials, protection,
+            creatingUnencrypted: request.createsAccount && !encryption.encrypts)
+        do { return try await account.attempts.make { try await check() } } catch let error as RemoteError
+            where error.code == .unavailable
+        {
+            return [BackendCheck(step: "time", failed: error)]
+        }
+    }
+
+    /// Returns this device's key of the account that is signed in; `nil` if there is none, or that is elsewhere.
+    private func knownProtection(of file: AccountFile) -> Protection? {
+        guard file.isPlace(request.url), case (.key(let held), nil) = account.keys.protection(of: file) else {
+            return nil
+        }
+        return .key(held)
+    }
+
+    // MARK: Trying to sign in
+
+    /// Opens the remote's account, as signing in would. Returns the step of a check that says whether signing in would
+    /// be refused.
+    private func signInStep() async throws -> BackendCheck {
+        do {
+            let remote = try await openWithAnyKey()
+            guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.inPlain, SignIn.inUse)) }
+        } catch let error as RemoteError {
+            let isNoObstacle =
+                error.code == .noAccount && request.createsAccount
+                || error.code == .otherKeys && request.encryption.rejectsOthers
+            if !isNoObstacle { return refused(error) }
+        }
+        return BackendCheck(step: "sign-in", isPassed: true)
+    }
+
+    private func refused(_ error: RemoteError) -> BackendCheck { BackendCheck(step: "sign-in", failed: error) }
+
+    private func openWithAnyKey() async throws -> RemoteAccount {
+        let protection = try account.keys.protection(at: request.url, request.encryption, isTrial: true)
+        do { return try await open(protection) } catch let error as RemoteError
+            where error.code == .keyNeeded && request.encryption.phrase == nil
+        {
+            let remote = try await account.keys.tryCandidates(at: request.url, besides: protection) {
+                try await open(.key($0))
+            }
+            guard let remote else { throw error }
+            return remote
+        }
+    }
+
+    private func open(_ protection: Protection) async throws -> RemoteAccount {
+        let backend = try account.remotes.makeBackend(request.url, request.credentials, protection)
+        defer { UserAccount.close(backend) }
+        return try await account.attempts.make {
+            try await backend.untilCancelled { try await backend.open(creatingAccount: false) }
+        }
+    }
+}

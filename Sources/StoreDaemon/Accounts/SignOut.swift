@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RemoteAddress
+internal import SDBus
+internal import StoreBus
+internal import SyncEngine
+
+/// Signs out, whatever is under way.
+@BusActor
+struct SignOut {
+    let account: UserAccount
+    let keepsValues: Bool
+    /// Whether to refuse if possibly only this device has the account's key.
+    let keepsLastKey: Bool
+
+    /// Signs out, unless another account is signed in by the time of the caller's turn.
+    func run() async throws {
+        let place = account.url
+        await account.attempts.turn()
+        // A write of the account's file that is under way must not bring it back.
+        try await account.files.inTurn {
+            try check()
+            guard RemoteAddress.areSame(account.url, place) else { throw Self.signedInElsewhere }
+            try account.attempts.change(leave)
+        }
+    }
+
+    /// Refuses to sign out if no account is signed in, or if its key could be lost.
+    func check() throws {
+        guard account.sync.isSignedIn || account.saved.exists else { throw UserAccount.notSignedIn }
+        // Nobody is told the phrase while the account moves.
+        try account.move.checkIsOver()
+        if keepsLastKey { try account.keys.checkMayLeave(isReachable: account.sync.lastError == nil) }
+    }
+
+    private func leave() throws {
+        // Values are removed before the file: after a crash in between, the user can sign out again.
+        if !keepsValues { try account.sync.signOut(keepingValues: false) }
+        let leaving = try account.saved.leave()
+        account.attempts.noteSignOut()
+        account.cycles.stopListening()
+        account.url = ""
+        if keepsValues { try account.sync.signOut(keepingValues: true) }
+        account.log(act: "\(account.userName) signed out.")
+        account.daemon.armIdleTimer()
+        try leaving.get()
+    }
+
+    private static let signedInElsewhere = BusError.store(
+        .busy, "Another call has signed in to another account meanwhile; nothing was signed out.")
+}
