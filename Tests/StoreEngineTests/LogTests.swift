@@ -28,6 +28,36 @@ import Testing
         #expect(longest > 4 << 20 && longest < 5 << 20, "\(longest)")
     }
 
+    @Test func `after the disk has failed, what is committed is durable in the database, not in the log`() async throws
+    {
+        let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let fails = Mutex(true)
+        var environment = Clock().environment
+        environment.disk = Disk(
+            run: nil,
+            synchronize: { descriptor, path in
+                guard fails.withLock({ $0 }) else { return Disk.system.synchronize(descriptor, path) }
+                errno = EIO
+                return -1
+            })
+        let database = try UserDatabase(in: directory, runtimeDirectory: nil, environment: environment)
+        defer { database.close() }
+        try database.store("app").stage(setting: [(key("k"), .integer(1))], removing: [])
+        try database.commit()
+        await #expect(throws: EngineError.self) { try await database.synchronize() }
+        fails.withLock { $0 = false }
+        try await database.synchronize()
+        // What a power cut leaves if the log's pages were lost.
+        let left = directory + "/left"
+        try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: directory + "/stores.sqlite", toPath: left + "/stores.sqlite")
+        let restarted = try UserDatabase(in: left, runtimeDirectory: nil, environment: Clock().environment)
+        defer { restarted.close() }
+        #expect(try restarted.store("app").value(for: key("k")) == .integer(1))
+    }
+
     @Test func `a disk that falls behind has writes refused until it has caught up`() throws {
         let device = try TemporaryDatabase()
         _ = try device.database.enter(account: "A", bringingValues: false)

@@ -56,14 +56,22 @@ struct BriefConnection: ~Copyable {
         if sqlite3_backup_finish(backup) != SQLITE_OK { throw target.failure }
     }
 
+    /// Moves all of the write-ahead log into the database and syncs that. The next write begins the log anew.
+    /// - Returns: whether it was done.
+    func emptyLog() -> Bool {
+        sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK
+            && sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_RESTART, nil, nil) == SQLITE_OK
+    }
+
     /// Moves as much of the write-ahead log into the database as possible.
     /// - Parameter mode: the mode of `sqlite3_wal_checkpoint_v2`.
     /// - Returns: the number of pages in the log, and how many of them are in the database; -1 if it is unknown.
-    func checkpoint(_ mode: Int32) -> (pages: Int, moved: Int) {
+    ///   `hasFailed` says whether the disk has: the kernel may have forgotten pages that were to be written.
+    func checkpoint(_ mode: Int32) -> (pages: Int, moved: Int, hasFailed: Bool) {
         // A connection detects the log only when it first reads.
-        guard sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return (-1, -1) }
+        guard sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK else { return (-1, -1, false) }
         var (pages, moved): (Int32, Int32) = (-1, -1)
-        sqlite3_wal_checkpoint_v2(handle, nil, mode, &pages, &moved)
-        return (Int(pages), Int(moved))
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, &pages, &moved)
+        return (Int(pages), Int(moved), code & 0xff == SQLITE_IOERR)
     }
 }

@@ -25,6 +25,8 @@ final class Maintenance: Sendable {
         var isScheduled = false
         /// Whether the log is so long that nothing is written until a checkpoint has moved all of it.
         var isBehind = false
+        /// Whether syncing the log has failed, so that pages of it may not be on the disk although a later sync succeeds.
+        var isDoubtful = false
         var waiting: [CheckedContinuation<Result<Void, EngineError>, Never>] = []
 
         /// Notes that a checkpoint is to begin.
@@ -88,10 +90,13 @@ final class Maintenance: Sendable {
         var log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
         // Little is left for the second checkpoint to do. But writes wait while it syncs, and with them the thread that
         // answers everybody, so it must not be a slow disk.
-        if log.pages > Self.longestLog, ContinuousClock.now - start < Self.quickCheckpoint {
+        if log.pages > Self.longestLog, !log.hasFailed, ContinuousClock.now - start < Self.quickCheckpoint {
             log = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
         }
-        state.withLock { if log.moved >= $0.pages { $0.isBehind = false } }
+        state.withLock { state in
+            if log.moved >= state.pages { state.isBehind = false }
+            if log.hasFailed { state.isDoubtful = true }
+        }
     }
 
     /// Returns when everything that was committed before the call is on the disk.
@@ -107,12 +112,26 @@ final class Maintenance: Sendable {
 
     private func synchronizeWaiting() {
         // Calls from here on wait for the next round, because their commits may be later than this sync.
-        let waiting = state.withLock { state in
+        let (waiting, isDoubtful) = state.withLock { state in
             defer { state.waiting = [] }
-            return state.waiting
+            return (state.waiting, state.isDoubtful)
         }
-        let result = syncLog()
+        let result = isDoubtful ? replaceLog() : syncLog()
         for continuation in waiting { continuation.resume(returning: result) }
+    }
+
+    /// Moves what is in a log whose pages may be lost into the database, and has the next write begin the log anew: after
+    /// a power cut, SQLite would recover only what comes before the first page that is missing.
+    private func replaceLog() -> Result<Void, EngineError> {
+        do {
+            guard try BriefConnection(path, flags: SQLITE_OPEN_READWRITE).emptyLog() else {
+                return .failure(.storage("the disk has failed to keep \(path)-wal, which is not replaced yet"))
+            }
+        } catch {
+            return .failure(EngineError(error))
+        }
+        state.withLock { $0.isDoubtful = false }
+        return syncLog()
     }
 
     private func syncLog() -> Result<Void, EngineError> {
@@ -123,7 +142,10 @@ final class Maintenance: Sendable {
             if descriptor < 0 && errno == ENOENT { continue }
             guard descriptor >= 0 else { return .failure(failure("opening", file)) }
             defer { close(descriptor) }
-            guard disk.synchronize(descriptor, file) == 0 else { return .failure(failure("syncing", file)) }
+            guard disk.synchronize(descriptor, file) == 0 else {
+                defer { state.withLock { $0.isDoubtful = true } }
+                return .failure(failure("syncing", file))
+            }
         }
         return .success(())
     }
