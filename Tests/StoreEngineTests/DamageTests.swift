@@ -253,7 +253,7 @@ import Testing
                     key("pending"): .string("pending"), key("k1"): .string("pending"), key("local"): .integer(3),
                 ]
             )
-            #expect(store.isProvisionalHere(key("pending")) && store.pendingChanges == 2)
+            #expect(!store.isProvisionalHere(key("pending")) && store.pendingChanges == 2)
         }
         #expect(try device.database.storesAwaitingDownload() == ["one", "three", "two"])
         // The database awaits the remote even after a restart, until the download, where the account's values win.
@@ -287,7 +287,48 @@ import Testing
         _ = try device.database.enter(account: "A", bringingValues: false)
         #expect(!device.database.account.isDownloaded)
         #expect(try device.store().values == [key("pending"): .integer(2)])
-        #expect(try device.store().isProvisionalHere(key("pending")))
+        #expect(try !device.store().isProvisionalHere(key("pending")))
+    }
+
+    @Test func `what was pending follows what it has replaced, be it a value or a removal`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([("changed", .integer(1)), ("removed", .integer(1)), ("kept", .integer(1))])
+        try device.database.markPublished(["app": 3], under: device.database.origin)
+        let published = try device.store().snapshot().state
+        try device.write([("changed", .integer(2))])
+        try device.store().stage(setting: [], removing: [key("removed")])
+        try device.database.commit()
+        device.close()
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        #expect(report.salvagedValues == 1)
+        try device.reopen()
+        let store = try device.store()
+        #expect(store.values == [key("changed"): .integer(2)] && store.pendingChanges == 2)
+        try device.join(Join.plan(store, taking: published, isFirstDownload: true), cause: .downloaded)
+        #expect(store.values == [key("changed"): .integer(2), key("kept"): .integer(1)])
+    }
+
+    @Test func `what was pending before the account had arrived gives way to it`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.write([("key", .integer(1))])
+        device.close()
+        #expect(try UserDatabase.setAside(in: device.directory, at: device.clock.time).salvagedValues == 1)
+        try device.reopen()
+        #expect(try device.store().isProvisionalHere(key("key")))
+    }
+
+    @Test func `after signing out everything that was kept is saved, and nothing is awaited`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([("published", .integer(1)), ("pending", .integer(1))])
+        try device.database.markPublished(["app": 1], under: device.database.origin)
+        device.close()
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, isSignedIn: false)
+        #expect(report.salvagedValues == 2)
+        try device.reopen()
+        #expect(try device.store().values == [key("published"): .integer(1), key("pending"): .integer(1)])
+        #expect(!device.database.isAwaitingRemote && device.database.hasAccount)
     }
 
     @Test func `an account that the damaged database can't name is taken from who knows it`() throws {

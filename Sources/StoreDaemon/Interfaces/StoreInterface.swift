@@ -73,7 +73,7 @@ extension UserStore {
 
     /// Values that were lost with a damaged database must not appear absent before they come back from the remote.
     private func checkReadable() throws(BusError) {
-        guard layer == nil, user.database.isAwaitingRemote else { return }
+        guard layer == nil, user.database.isAwaitingRemote, user.account.sync.isSignedIn else { return }
         throw .store(.corrupt, "The database was damaged; its values are on their way from the account's remote.")
     }
 

@@ -425,7 +425,8 @@ final class User {
         // The database may be too damaged to say whose values it had.
         let account = (try? AccountFile.read(in: directory.path))?.account
         let report = try UserDatabase.setAside(
-            in: directory.path, at: daemon.environment.time(), account: account)
+            in: directory.path, at: daemon.environment.time(), account: account,
+            isSignedIn: AccountFile.exists(in: directory.path))
         guard let fileName = report.fileName else {
             daemon.logger.error(
                 """

@@ -46,13 +46,20 @@ extension Salvage {
             saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
             guard let owner = owner(account, saved, db) else { continue }
             let published = (try? row.counter("published")) ?? 0
+            let isDownloaded = (try? row.decode(Bool.self, forColumn: "downloaded")) == true
             // Values without an account, and device-local ones, exist nowhere else. A store that isn't synced does not
-            // come back from the remote either.
-            let isOnlyHere = account <= 0 || account == current && saved.unsynchronized.contains(name)
-            saved.changes += last.filter {
-                isValue($0, in: name) && (isOnlyHere || $0.isOwn && $0.sequence > published)
+            // come back from the remote either, nor does anything while no account is signed in.
+            let isOnlyHere =
+                account <= 0 || account == current && (!isSignedIn || saved.unsynchronized.contains(name))
+            for row in last {
+                // What was written to an account that was here follows the values that it replaced, and may be a removal.
+                let isPending = row.isOwn && row.sequence > published
+                let keepsStamp = isPending && isDownloaded && !isOnlyHere
+                guard isPending || isOnlyHere, isValue(row, in: name) || keepsStamp && isRemoval(row) else { continue }
+                saved.changes.append(
+                    SavedChange(
+                        store: name, account: owner, row: row, isProvisional: !keepsStamp || row.isProvisional))
             }
-            .map { SavedChange(store: name, account: owner, row: $0) }
         }
     }
 
@@ -61,6 +68,10 @@ extension Salvage {
         // Values that were written before any sign-in are offered to the account that was entered since.
         if account == Account.none { return saved.account ?? "" }
         return (try? db.account(account))?.identifier
+    }
+
+    private func isRemoval(_ row: SavedRow) -> Bool {
+        row.value == nil && !row.isDropped && row.key.violation(limit: limits.keyLength) == nil
     }
 
     private func isValue(_ row: SavedRow, in store: String) -> Bool {
@@ -111,6 +122,8 @@ struct SavedRow {
     let wall: Int64
     let counter: Int64
     let isOwn: Bool
+    let isDropped: Bool
+    let isProvisional: Bool
 
     /// Decodes a row; `nil` if its key or cause is invalid.
     init?(_ row: Row, sequence: UInt64) {
@@ -125,6 +138,8 @@ struct SavedRow {
         wall = min(max(0, (try? row.decode(forColumn: "wall")) ?? 0), Int64(Stamp.wallLimit) - 1)
         counter = min(max(0, (try? row.decode(forColumn: "counter")) ?? 0), Int64(UInt16.max))
         isOwn = cause.isOwn
+        isDropped = cause == .dropped
+        isProvisional = (try? row.decode(Bool.self, forColumn: "provisional")) ?? true
     }
 }
 
@@ -161,7 +176,7 @@ private struct RangeReader {
             let cursor = try Row.fetchCursor(
                 db,
                 sql: """
-                    SELECT sequence, generation, key, value, wall, counter, cause FROM change
+                    SELECT sequence, generation, key, value, provisional, wall, counter, cause FROM change
                     WHERE id BETWEEN ? AND ? ORDER BY id \(order)
                     """,
                 arguments: [ChangeID.of(replica, range.lowerBound), ChangeID.of(replica, range.upperBound)])

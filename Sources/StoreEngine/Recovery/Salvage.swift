@@ -3,9 +3,10 @@
 // What happens to a damaged database.
 //
 // It is kept unchanged under another name, and a new one takes its place with what could be read. An account's values
-// come back from its remote. So of an account, only changes that the remote doesn't have are saved, as provisional
-// writes: the account's value wins for a key that it knows. Values that exist nowhere else are all saved: those written
-// before any sign-in, device-local ones, and those of stores that aren't synced.
+// come back from its remote. So of an account, only changes that the remote doesn't have are saved: with their stamps,
+// or as provisional writes if the account's values had not arrived, which win then. Values that may exist nowhere else
+// are all saved: those written before any sign-in, device-local ones, those of stores that aren't synced, and those of
+// an account that the user has signed out of.
 //
 // The order is: build the new database beside the damaged one, rename the damaged one with its log, rename the new one.
 // Until the first rename nothing has happened. After it the new database is complete, and the next process that opens
@@ -36,19 +37,22 @@ extension UserDatabase {
     ///   - time: the present time, in microseconds since 1970.
     ///   - account: the identifier of the account that the device is signed in to, if the caller knows it, for a
     ///     database that is too damaged to tell.
+    ///   - isSignedIn: whether an account is signed in, whose values come back from its remote.
     ///   - limits: the limits of a value.
     ///   - random: returns 64 random bits.
     package static func setAside(
-        in directory: String, at time: UInt64, account: String? = nil, limits: Limits = .standard,
+        in directory: String, at time: UInt64, account: String? = nil, isSignedIn: Bool = true,
+        limits: Limits = .standard,
         random: () -> UInt64 = { .random(in: .min ... .max) }
     ) throws(EngineError) -> SalvageReport {
         do {
-            let salvage = Salvage(directory: directory, time: time, limits: limits)
+            let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
             let saved = salvage.read(knownAccount: account)
             try salvage.build(saved, origin: Origin(bits: random()))
             let fileName = try salvage.setAside()
             try Salvage.finish(in: directory)
-            return SalvageReport(fileName: fileName, salvagedValues: saved.changes.count, account: saved.account)
+            return SalvageReport(
+                fileName: fileName, salvagedValues: saved.changes.count { $0.row.value != nil }, account: saved.account)
         } catch {
             throw EngineError(error)
         }
@@ -60,6 +64,7 @@ struct Salvage {
     let directory: String
     let time: UInt64
     let limits: Limits
+    let isSignedIn: Bool
 
     var path: String { directory + "/" + DatabaseFile.name }
     private static let newSuffix = ".new"
@@ -152,12 +157,14 @@ struct Salvage {
         var generation: UInt64 = 0
     }
 
-    /// A value that is worth saving.
+    /// A value, or a removal, that is worth saving.
     struct SavedChange {
         let store: String
         /// The identifier of the account that gets the value.
         let account: String
         let row: SavedRow
+        /// Whether the account's value wins.
+        let isProvisional: Bool
     }
 
     /// Builds the new database beside the damaged one.
@@ -176,7 +183,7 @@ struct Salvage {
         if let account = saved.account {
             try db.execute(sql: "INSERT INTO account (identifier) VALUES (?)", arguments: [account])
             try db.setProperty("account", db.lastInsertedRowID)
-            try db.setProperty("awaiting-remote", 1)
+            if isSignedIn { try db.setProperty("awaiting-remote", 1) }
         }
         for store in saved.unsynchronized {
             try db.execute(
@@ -201,19 +208,20 @@ struct Salvage {
         }
     }
 
-    /// Writes a value as if before any account's values had arrived.
+    /// Writes a change as if before the account's values had arrived.
     private func write(_ change: SavedChange, origin: Origin, generation: UInt64, _ db: Database) throws {
         try db.execute(
             sql: """
                 INSERT INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT \(ChangeID.of("replica.id", "1 + \(ChangeID.lastSequence(of: "replica.id"))")), ?, ?, ?, 1, ?, ?, ?, ?, ?
+                SELECT \(ChangeID.of("replica.id", "1 + \(ChangeID.lastSequence(of: "replica.id"))")), ?, ?, ?, ?, ?, ?, ?, ?, ?
                 FROM replica JOIN store ON store.id = replica.store JOIN account ON account.id = replica.account
                 WHERE account.identifier = ? AND store.identifier = ?
                 """,
             arguments: [
-                Int64(generation), Data(change.row.key.string.utf8), Data(change.row.value ?? []),
-                change.row.wall, change.row.counter, Int64(bitPattern: origin.bits), Cause.written.rawValue,
+                Int64(generation), Data(change.row.key.string.utf8), change.row.value.map { Data($0) },
+                change.isProvisional, change.row.wall, change.row.counter, Int64(bitPattern: origin.bits),
+                Cause.written.rawValue,
                 Int64(bitPattern: time), change.account, change.store,
             ])
     }
