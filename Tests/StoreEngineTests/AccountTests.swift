@@ -115,6 +115,21 @@ import Testing
 
     // MARK: Another account
 
+    @Test func `a value that is still shown of the account before is written, too`() throws {
+        let store = try device.store()
+        try enter("A")
+        try device.write([("same", .integer(1)), ("other", .integer(1))])
+        try arrive()
+        try enter("B")
+        let changed = try store.stage(
+            setting: [(key("same"), .integer(1)), (key("other"), .integer(2))], removing: [])
+        try device.database.commit()
+        #expect(changed == [key("other")])
+        #expect(try store.stage(setting: [(key("same"), .integer(1))], removing: []).isEmpty)
+        try arrive()
+        #expect(try visible() == ["same": .integer(1), "other": .integer(2)])
+    }
+
     @Test func `the values of the account before are shown until those of the new one have arrived`() throws {
         let store = try device.store()
         try enter("A")

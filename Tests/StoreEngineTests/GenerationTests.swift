@@ -101,6 +101,8 @@ private struct Run {
     var seen: [(generation: UInt64, view: [Key: Value])] = []
     var touched: [(generation: UInt64, keys: Set<Key>)] = []
     var localKeys = LocalKeys.none
+    /// The keys of the step's write. A value that was shown of another account may be written without a visible change.
+    var written: Set<Key> = []
     var checks = 0
 
     init(seed: UInt64) throws {
@@ -113,6 +115,7 @@ private struct Run {
 
     mutating func step() throws {
         let before = (store.generation, store.values)
+        written = []
         let name = try act()
         let after = store.values
         let comment = "seed \(seed): \(name)"
@@ -122,7 +125,7 @@ private struct Run {
         } else {
             #expect(store.generation > before.0, "\(comment)")
         }
-        touched.append((store.generation, changed))
+        touched.append((store.generation, written.union(changed)))
         compare(comment)
         seen.append((store.generation, after))
     }
@@ -146,6 +149,7 @@ private struct Run {
         switch Int.random(in: 0..<100, using: &choices) {
         case 0..<40:
             let other = "k\(Int.random(in: 0..<8, using: &choices))"
+            if store.hasPreviousValues { written = [key(name)] }
             _ = try? device.write([(name, value)], removing: other == name ? [] : [other])
             return "write"
         case 40..<65:

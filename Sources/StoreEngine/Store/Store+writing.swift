@@ -6,7 +6,8 @@ internal import Replication
 extension Store {
     /// Stages setting and removing keys as one change, to be committed with ``UserDatabase/commit()``.
     ///
-    /// Setting a key to its present value (type included) is no change. A call without changes takes no generation.
+    /// Setting a key to its present value (type included) is no change, unless that value is shown of the account that
+    /// was left. A call without changes takes no generation.
     /// - Parameters:
     ///   - values: the keys to set. None may occur twice, or be in `removed`.
     ///   - removed: the keys to remove; absent ones are ignored.
@@ -20,14 +21,19 @@ extension Store {
         if let expected, expected != generation { throw .conflict(generation: generation) }
         var writes: [Write] = []
         writes.reserveCapacity(values.count + removed.count)
+        var changed: [Key] = []
         for (key, value) in values {
             let write = write(key)
-            if visibleValue(before: write) == value { continue }
+            if write.old?.value == value { continue }
             writes.append(write.setting(value, size: try validate(value, for: key, among: values)))
+            // What is still shown of another account isn't this one's until it is written.
+            if visibleValue(before: write) != value { changed.append(key) }
         }
         for key in removed {
             let write = write(key)
-            if visibleValue(before: write) != nil { writes.append(write) }
+            guard visibleValue(before: write) != nil else { continue }
+            writes.append(write)
+            changed.append(key)
         }
         if writes.isEmpty { return [] }
         try checkLimits(writes)
@@ -36,7 +42,7 @@ extension Store {
         generation += 1
         let time = database.environment.time()
         for write in writes { stage(write, time: time) }
-        return writes.map(\.key)
+        return changed
     }
 
     /// Checks the rules for one key and its value, and returns the value's size. Too large a value is a quota error.

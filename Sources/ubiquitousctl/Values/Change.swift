@@ -26,14 +26,15 @@ struct Change {
 
     private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
         let snapshot = try await store.snapshot()
-        let plan = Plan(try wanted(snapshot.values), on: snapshot.values)
+        let wanted = try wanted(snapshot.values)
+        let plan = Plan(wanted, on: snapshot.values)
         try plan.checkValues()
         if options.check {
             try plan.checkTotals(try await store.properties().limits)
-        } else if !plan.steps.isEmpty {
-            try await store.apply(
-                plan.changes, ifGeneration: isGuarded ? snapshot.generation : nil, timeout: .seconds(60))
-            Output.noteChange()
+        } else if !wanted.isEmpty {
+            // Also what the store shows already: until the account has arrived, that may be another account's value.
+            try await store.apply(wanted, ifGeneration: isGuarded ? snapshot.generation : nil, timeout: .seconds(60))
+            if !plan.steps.isEmpty { Output.noteChange() }
         }
         report(plan)
     }
