@@ -207,14 +207,19 @@ struct DamageTests {
             let path = directory(machine, store.client)
             try FileManager.default.copyItem(atPath: path, toPath: path + "-backup")
             try await machine.device.start()
-            try await store.set("backup", .integer(2))
+            let known = try await store.set("backup", .integer(2))
+            let reader = try machine.store()
+            try await reader.subscribe()
             // As after `mv` or `cp -a`, with the old database's log still there.
             try FileManager.default.removeItem(atPath: path + "/stores.sqlite")
             try FileManager.default.moveItem(atPath: path + "-backup/stores.sqlite", toPath: path + "/stores.sqlite")
             chown(path + "/stores.sqlite", Users.service ?? geteuid(), gid_t.max)
             #expect(await errorName { try await store.set("lost", .integer(1)) } == "Corrupt")
             #expect(try await store.everything() == ["backup": .integer(1)])
-            try await store.set("after", .integer(2))
+            // A program that knows later generations is told, and would not take the new ones for old.
+            try await eventually("the reader is told") { reader.received.first?.keys == ["backup"] }
+            #expect(reader.received.first.map { $0.generation > known } == true)
+            #expect(try await store.set("after", .integer(2)) > known)
             try await machine.device.restart()
             #expect(try await store.everything() == ["backup": .integer(1), "after": .integer(2)])
             #expect(try files(machine, store.client).contains { $0.contains("damaged") } == false)

@@ -375,24 +375,34 @@ final class User {
     }
 
     private func replaceDatabase() throws {
+        // Otherwise another database is in its place already, such as a restored backup.
+        let isSalvaged = needsSettingAside
         if needsSettingAside { try Self.setAside(in: directory, daemon: daemon) }
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
+        var changes: [(UserStore, StoreViewChange)] = []
         do {
-            let stores = try storesInUse.map {
-                ($0, try next.store($0.identifier, localKeys: manifests.localKeys(of: $0.identifier)))
+            let known = storesInUse.map(\.store.generation).max() ?? 0
+            if !isSalvaged { try next.raiseGenerations(above: known) }
+            for held in storesInUse {
+                let store = try next.store(held.identifier, localKeys: manifests.localKeys(of: held.identifier))
+                changes.append((held, StoreViewChange(store: store, since: held.store.values)))
             }
             try account.replace(database: next)
             database = next
-            for (held, store) in stores { held.replace(store) }
+            for (held, change) in changes { held.replace(change.store) }
         } catch {
             next.close()
             throw error
         }
         allowance = (stores: 0, bytes: 0)
         account.sync.pace = daemon.configuration.pace
+        if isSalvaged { return }
+        for (held, change) in changes where !change.keys.isEmpty {
+            held.notify(held.layer == nil ? .accountChange : .localChange, keys: change.keys)
+        }
     }
 
     private static func openDatabase(

@@ -12,7 +12,8 @@ package struct StoreViewChange {
     /// The keys whose visible value has changed, sorted.
     package let keys: [Key]
 
-    init(store: Store, since before: [Key: Value]) {
+    /// Compares a store's values with earlier ones.
+    package init(store: Store, since before: [Key: Value]) {
         self.store = store
         let after = store.values
         keys = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
