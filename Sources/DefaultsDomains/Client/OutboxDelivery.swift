@@ -43,18 +43,26 @@ package struct OutboxDelivery {
     private func deliverAbandoned(_ file: OutboxFile) async throws {
         guard let right = file.delivery() else { return }
         defer { extendLifetime(right) }
-        var failure: (any Error)?
-        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain) }) {
+        let abandoned = file.abandoned()
+        // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
+        let isOnce = file.canRemove(abandoned)
+        var (left, failure) = ([Outbox.Write](), (any Error)?.none)
+        for target in Set(abandoned.map { OutboxTarget($0, of: domain) }) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
-            let writes = file.abandoned().filter { OutboxTarget($0, of: domain) == target }
+            let writes = file.abandoned().filter {
+                OutboxTarget($0, of: domain) == target && (isOnce || $0.generation > 0)
+            }
             do {
                 let settled = try await deliver(writes, to: target)
                 await delivered(settled)
-                try file.remove(settled)
+                left += settled
+                // On a full disk, only an outbox of which nothing is left can be removed.
+                if (try? file.remove(left)) != nil { left = [] }
             } catch {
                 failure = error
             }
         }
+        if !left.isEmpty { try file.remove(left) }
         if let failure { throw failure }
     }
 

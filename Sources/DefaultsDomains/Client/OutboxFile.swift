@@ -103,6 +103,22 @@ package struct OutboxFile: Sendable {
         try update { taken[$0.target]?.contains($0) == true ? nil : $0 }
     }
 
+    /// Whether ``remove(_:)`` has room for what it leaves, for which a full disk may have none.
+    package func canRemove(_ taken: [Outbox.Write]) -> Bool {
+        let taken = Dictionary(grouping: taken, by: \.target)
+        let isRoom: Void? = try? withLock { () throws(SystemError) in
+            for path in paths {
+                guard case .outbox(let outbox) = load(path, settingAside: false) else { continue }
+                var rest = Outbox(domain: domain)
+                rest.add(outbox.writes.filter { taken[$0.target]?.contains($0) != true })
+                if rest == outbox || rest.writes.isEmpty { continue }
+                try Files.write(path + ".new", rest.encoded)
+                unlink(path + ".new")
+            }
+        }
+        return isRoom != nil
+    }
+
     /// Replaces each write by what a closure returns for it, or removes it.
     /// - Throws: why the outbox is as it was.
     package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws {
