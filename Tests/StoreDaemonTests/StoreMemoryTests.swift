@@ -79,6 +79,25 @@ struct StoreMemoryTests {
         }
     }
 
+    @Test func `a write that is refused gives no room back`() async throws {
+        try await withService { service in
+            for number in 0..<4 { #expect(try await write(number, subscribing: true, service) == nil) }
+            let total = service.daemon.users.memory.total
+            let path = try BusNames.storePath(uid: nil, identifier: "org.example.App0")
+            for _ in 0..<20 {
+                let error = await #expect(throws: BusError.self) {
+                    try await service.client.invoke(nil, path, BusNames.storeInterface, "Apply") { call in
+                        try call.appendDictionary { try call.append(entry: "key", .boolean(true)) }
+                        try call.append(strings: [])
+                        try call.appendDictionary { try call.append(option: "if-generation", 999_999) }
+                    }
+                }
+                #expect(error?.name.hasSuffix(".Conflict") == true)
+            }
+            #expect(service.daemon.users.memory.total >= total)
+        }
+    }
+
     @Test func `what is left of a full disk is for users who have little`() async throws {
         try await withService { service in
             service.daemon.users.diskReserve = .max

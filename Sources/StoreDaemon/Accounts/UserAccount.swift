@@ -176,13 +176,16 @@ final class UserAccount {
         cycles.connect(sync)
     }
 
-    /// Throws if there is no room on the disk, or for a store in use in memory, for what other devices have written.
+    /// Throws if there is no room on the disk or in memory for what other devices have written.
     private func makeRoom(in target: Store, for plan: JoinPlan) throws(RemoteError) {
         guard let user else { return }
         do {
             try user.checkDisk(for: plan, in: target)
-            guard let store = user.storeInUse(target.identifier) else { return }
-            let growth = store.growth(by: plan)
+            let growth = UserStore.growth(of: target, by: plan)
+            // A store that is not in use is in memory for the join only.
+            guard let store = user.storeInUse(target.identifier) else {
+                return try user.makeRoom(for: UserStore.memory(of: target) + growth)
+            }
             try user.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {

@@ -91,7 +91,7 @@ extension UserStore {
 
     /// Throws if there is no room for values, on the disk or in memory.
     func checkRoom(for values: [(Key, Value)], bytes: Int) throws {
-        let growth = Self.memory(of: values) - Self.memory(of: present(values.map(\.0)))
+        let growth = Self.memory(of: values) - Self.memory(of: store.present(values.map(\.0)))
         try user.makeRoom(for: growth)
         try user.checkRoom(for: store, bytes: bytes)
         noteGrown(by: growth)

@@ -22,7 +22,8 @@ final class UserStore {
     /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
-    /// About the memory that its values take, in bytes. Removed values count until ``measure()``.
+    /// About the memory that its values take, in bytes, and at least that. What is removed or replaced counts until
+    /// ``measure()``, because a change for which there is room may still fail.
     private(set) var memory = 0
 
     init(_ store: Store, of user: User, daemon: Daemon) throws {
@@ -40,18 +41,19 @@ final class UserStore {
     }
 
     /// Measures how much memory its values take.
-    func measure() {
-        noteGrown(by: store.memory(Self.memory) - memory)
-    }
+    func measure() { count(Self.memory(of: store) - memory) }
+
+    /// About the memory that a store's values take, in bytes.
+    static func memory(of store: Store) -> Int { store.memory(memory) }
 
     /// About the memory that values take in a store, in bytes.
     static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + memory($1.0, $1.1) } }
 
-    /// Returns at most about the memory that a plan takes besides what it replaces, in bytes.
-    func growth(by plan: JoinPlan) -> Int {
+    /// Returns at most about the memory that a plan takes in a store besides what it replaces, in bytes.
+    static func growth(of store: Store, by plan: JoinPlan) -> Int {
         let vector = (plan.vector.dots.count - store.vector.dots.count) * MemoryLayout<Dot>.stride
-        let entries = Self.memory(of: plan.taken, store.limits)
-        return vector + entries - Self.memory(of: present(Array(plan.taken.keys)))
+        let entries = memory(of: plan.taken, store.limits)
+        return vector + entries - memory(of: store.present(Array(plan.taken.keys)))
     }
 
     /// Returns at most about the memory that entries take, in bytes. Large ones are decoded to know it.
@@ -74,11 +76,10 @@ final class UserStore {
 
     private static let entryMemory = 300
 
-    /// Returns the present values of keys, as far as there are any.
-    func present(_ keys: [Key]) -> [(Key, Value)] { keys.compactMap { key in store.value(for: key).map { (key, $0) } } }
+    /// Counts memory of values that are to be written.
+    func noteGrown(by bytes: Int) { if bytes > 0 { count(bytes) } }
 
-    /// Counts memory of values that are written.
-    func noteGrown(by bytes: Int) {
+    private func count(_ bytes: Int) {
         memory += bytes
         user.noteMemory(of: self, grownBy: bytes)
     }
@@ -211,4 +212,9 @@ final class UserStore {
             subscription.add(change)
         }
     }
+
+extension Store {
+    /// Returns the present values of keys, as far as there are any.
+    func present(_ keys: [Key]) -> [(Key, Value)] { keys.compactMap { key in value(for: key).map { (key, $0) } } }
+}
 }
