@@ -104,6 +104,7 @@ final class StoreSubscription {
     func cancel() {
         timer = nil
         waiting = []
+        if isHeldUp { client.delivery.forget(self) }
     }
 
     private var lastReason: StoreNotice.Reason?
@@ -130,7 +131,7 @@ final class StoreSubscription {
         for change in changes { waiting.merge(change) }
         isHeldUp = true
         keep()
-        client.delivery.wait(toTell: size, isNext: isNext) { [weak self] in
+        client.delivery.wait(toTell: self, bytes: size, isNext: isNext) { [weak self] in
             self?.isHeldUp = false
             self?.send(isNext: true)
         }

@@ -36,6 +36,14 @@ extension RawClient {
         store(path, member, signature: signature, body: body.bytes, later: later)
     }
 
+    /// Asks for a key's history, and expects no reply.
+    public func historyUnanswered(_ path: String, _ key: String) {
+        var body = Wire()
+        body.string(key)
+        body.number(0 as UInt64)
+        send(unansweredCall(path, "GetHistory", signature: "st", body.bytes))
+    }
+
     /// Sets a key's value to a number.
     public func set(_ path: String, _ key: String, _ number: UInt32, later: Bool = false) {
         var body = Wire()
@@ -63,10 +71,14 @@ extension RawClient {
         body.string(key)
         body.signature("ay")
         body.array(alignment: 1) { $0.bytes += [UInt8](repeating: 1, count: count) }
+        return unansweredCall(path, "SetValue", signature: "sv", body.bytes)
+    }
+
+    private func unansweredCall(_ path: String, _ member: String, signature: String, _ body: [UInt8]) -> [UInt8] {
         var message = WireMessage()
         (message.flags, message.destination, message.path) = (1, BusNames.service, path)
-        (message.interface, message.member) = (BusNames.storeInterface, "SetValue")
-        (message.signature, message.body) = ("sv", body.bytes)
+        (message.interface, message.member) = (BusNames.storeInterface, member)
+        (message.signature, message.body) = (signature, body)
         return message.bytes(serial: nextSerial())
     }
 

@@ -21,7 +21,8 @@ final class AccountSubscribers {
 
     /// Ends a client's subscription through a path, if there is one.
     func remove(_ client: Client, at path: String) {
-        guard subscriptions.removeValue(forKey: SubscriptionKey(client, path)) != nil else { return }
+        guard let subscription = subscriptions.removeValue(forKey: SubscriptionKey(client, path)) else { return }
+        subscription.cancel()
         client.noteSubscription(.objects, by: -1)
     }
 
@@ -52,9 +53,11 @@ private final class AccountSubscription {
         if isHeldUp { return }
         if delivery.hasRoom(for: Self.size) { return signal() }
         isHeldUp = true
-        delivery.wait(toTell: Self.size) { [weak self] in
+        delivery.wait(toTell: self, bytes: Self.size) { [weak self] in
             self?.isHeldUp = false
             self?.signal()
         }
     }
+
+    func cancel() { if isHeldUp { delivery.forget(self) } }
 }

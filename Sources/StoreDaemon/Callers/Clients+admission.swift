@@ -11,16 +11,19 @@ extension Clients {
         let client = client(call.peer)
         let kind = kinds.kind(of: call.message)
         let refusal = client.isSubordinate ? Self.subordinate : kind.refusal(of: call.message)
-        guard call.message.expectsReply else {
+        if !call.message.expectsReply {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
-            return refusal == nil
         }
         if let refusal { return refuse(call, refusal, client) }
         guard hasRoom(for: kind, client) else {
             return putOff(call, kind, client)
         }
-        noteSent(kind.unweighed, to: call.peer)
+        begin(call, kind)
         return true
+    }
+
+    private func begin(_ call: IncomingCall, _ kind: CallKind) {
+        if call.message.expectsReply { noteSent(kind.unweighed, to: call.peer) }
     }
 
     /// Whether a call is answered now. What libsystemd answers waits neither behind other calls nor for the end of a rest,
@@ -54,6 +57,10 @@ extension Clients {
         "The user has sent too many calls that expect no reply. Expect replies, or send fewer at once."
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
+        guard call.message.expectsReply else {
+            daemon.logRefusal(error.message, of: client.uid, EventLoop.now)
+            return false
+        }
         // If even refusals pile up, the call stays unanswered, and the bus's bound on such calls stops the caller.
         if client.delivery.canRefuse { call.refuse(error) }
         return false
@@ -62,11 +69,11 @@ extension Clients {
     /// Refuses a call that can't wait. The refusal waits for the end of its user's rest, so that a caller who tries
     /// again at once doesn't keep the service busy.
     private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
-        if client.share.rest.isUnderWay, let kept = call.kept(withArguments: false) {
-            let refusal = { [unowned self] in _ = refuse(kept, error, self.client(kept.peer)) }
-            let waits: Void? = try? client.delivery.wait(
-                for: CallKind.small, takingLong: true, holding: .refusal, refusal)
-            if waits != nil { return false }
+        if client.share.rest.isUnderWay, call.message.expectsReply, let kept = call.kept(withArguments: false) {
+            let refusal = WaitingWork(bytes: CallKind.small, takesLong: true, held: .refusal) { [unowned self] in
+                _ = refuse(kept, error, self.client(kept.peer))
+            }
+            if (try? client.delivery.wait(refusal)) != nil { return false }
         }
         return refuse(call, error, client)
     }
@@ -76,11 +83,12 @@ extension Clients {
             return refuseLater(call, client.share.rest.isUnderWay ? Self.resting : Self.unread, client)
         }
         do {
-            try client.delivery.wait(for: kind.answer, takingLong: kind.mayTakeLong, holding: size) {
-                [unowned self] in
-                noteSent(kind.unweighed, to: kept.peer)
+            var work = WaitingWork(bytes: kind.answer, takesLong: kind.mayTakeLong, held: size) { [unowned self] in
+                begin(kept, kind)
                 kept.dispatch()
             }
+            work.isAnswered = call.message.expectsReply
+            try client.delivery.wait(work)
         } catch {
             return refuseLater(call, error, client)
         }
@@ -108,7 +116,9 @@ extension Clients {
         }
         do {
             try client.delivery.wait(
-                for: bytes, takingLong: true, holding: .bytes(size + CallKind.overhead), isNext: true, kept.dispatch)
+                WaitingWork(
+                    bytes: bytes, takesLong: true, held: .bytes(size + CallKind.overhead), work: kept.dispatch),
+                isNext: true)
         } catch {
             return refuse(call, error, client)
         }

@@ -27,7 +27,7 @@ final class Delivery {
     private(set) var unread = 0
     private(set) var isAsking = false
     private var isCounted = false
-    private var waiting: [Waiting] = []
+    private var waiting = WaitingLine()
     private var waitingCalls = 0
     private var retry: EventSource?
     private var patience = Delivery.shortestPatience
@@ -39,16 +39,6 @@ final class Delivery {
     /// How far refusals may exceed a limit. Beyond that, calls get no answer at all.
     private static let reserve = 64 << 10
     private static let shortestPatience = Duration.milliseconds(20)
-
-    private struct Waiting {
-        /// About how many bytes the work sends.
-        let bytes: Int
-        /// Whether the work waits while its user's calls rest.
-        var takesLong = false
-        /// What a call holds while it waits; `nil` for a signal.
-        let held: HeldSize?
-        let work: () -> Void
-    }
 
     init(to name: String, _ share: UserShare, on connection: BusConnection, settle: @escaping () -> Void) {
         self.name = name
@@ -87,34 +77,36 @@ final class Delivery {
     /// Whether there is room for a refusal.
     var canRefuse: Bool { unread < Self.limit + Self.reserve && share.canRefuse }
 
-    /// Answers a call once the client, or another one of its user, has read.
+    /// Does a piece of work once the client, or another one of its user, has read.
     ///
-    /// - Parameters:
-    ///   - bytes: about how large the answer is.
-    ///   - takesLong: whether the call waits while its user's calls rest.
-    ///   - held: what the call holds while it waits.
-    ///   - isNext: whether the call was admitted already, so that those that wait came after it.
-    func wait(
-        for bytes: Int, takingLong takesLong: Bool, holding held: HeldSize, isNext: Bool = false,
-        _ work: @escaping () -> Void
-    ) throws(BusError) {
-        guard waitingCalls < share.bounds.waitingCalls else {
+    /// The number of calls that expect no reply is bounded by what they hold.
+    /// - Parameter isNext: whether it was admitted already, so that what waits came after it.
+    func wait(_ work: WaitingWork, isNext: Bool = false) throws(BusError) {
+        if work.isAnswered, waitingCalls >= share.bounds.waitingCalls {
             throw .limitsExceeded(
                 "The connection doesn't read its replies, and \(waitingCalls) of its calls wait. Read the replies.")
         }
-        try share.hold(held)
-        waitingCalls += 1
-        wait(Waiting(bytes: bytes, takesLong: takesLong, held: held, work: work), isNext: isNext)
+        if let held = work.held { try share.hold(held) }
+        if work.isAnswered { waitingCalls += 1 }
+        add(work, isNext: isNext)
     }
 
-    /// Sends a signal once there is room. Each subscription sends only one, so no other bound is needed.
+    /// Sends a signal once there is room. A subscription has only one that waits, so no other bound is needed.
     /// - Parameter isNext: whether it has waited already, so that what waits came after it.
-    func wait(toTell bytes: Int, isNext: Bool = false, _ work: @escaping () -> Void) {
-        wait(Waiting(bytes: bytes, held: nil, work: work), isNext: isNext)
+    func wait(toTell subscription: AnyObject, bytes: Int, isNext: Bool = false, _ work: @escaping () -> Void) {
+        var signal = WaitingWork(bytes: bytes, takesLong: false, held: nil, work: work)
+        (signal.isAnswered, signal.subscription) = (false, subscription)
+        add(signal, isNext: isNext)
     }
 
-    private func wait(_ work: Waiting, isNext: Bool = false) {
-        waiting.insert(work, at: isNext ? 0 : waiting.count)
+    /// Forgets the signal of a subscription that has ended.
+    func forget(_ subscription: AnyObject) {
+        waiting.removeSignal(of: subscription)
+        if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
+    }
+
+    private func add(_ work: WaitingWork, isNext: Bool) {
+        waiting.add(work, isNext: isNext)
         share.waiting[ObjectIdentifier(self)] = self
         if unread >= Self.limit { return ask() }
         // Work that waits only for its user's rest continues after that.
@@ -141,8 +133,7 @@ final class Delivery {
 
     /// Forgets everything, because the client has disconnected.
     func close() {
-        for entry in waiting { leave(entry) }
-        waiting = []
+        while let work = waiting.removeFirst() { leave(work) }
         retry = nil
         share.counted[ObjectIdentifier(self)] = nil
         share.waiting[ObjectIdentifier(self)] = nil
@@ -184,7 +175,7 @@ final class Delivery {
     func proceed() {
         if waiting.isEmpty { return }
         while let next = waiting.first, fits(next.bytes, next.takesLong), share.hasTurn() {
-            waiting.removeFirst()
+            _ = waiting.removeFirst()
             leave(next)
             next.work()
         }
@@ -192,10 +183,9 @@ final class Delivery {
         settle()
     }
 
-    private func leave(_ entry: Waiting) {
-        guard let held = entry.held else { return }
-        waitingCalls -= 1
-        share.release(held)
+    private func leave(_ work: WaitingWork) {
+        if work.isAnswered { waitingCalls -= 1 }
+        if let held = work.held { share.release(held) }
     }
 
     private func setUnread(_ bytes: Int) {
