@@ -67,6 +67,9 @@ package struct ManagedSettings: Equatable, Sendable {
     /// The groups that files name, so that it matters who their members are.
     package var groupNames: Set<String> { Set(files.flatMap { $0.file.groups ?? [] }) }
 
+    /// Returns the paths of the files for a user.
+    package func paths(for user: ManagedUser) -> [String] { files.filter { $0.file.isFor(user) }.map(\.path) }
+
     /// Returns the domains that any file for a user names.
     package func domains(for user: ManagedUser) -> Set<Text> {
         var domains: Set<Text> = []

@@ -244,13 +244,13 @@ package final class Daemon {
 
     /// Notifies the subscribers of domains in which managed settings have changed.
     private func managedSettingsChanged(_ former: ManagedSettings) {
-        for layer in users.all.flatMap(\.storesInUse) {
-            guard let name = layer.layer?.domain, layer.layer?.isHost == false else { continue }
-            layer.notifyEach(.managedChange) { peer in
-                let user = layer.user.domains.managedUser(peer)
-                let now = managed.settings.domain(Text(name), for: user)
-                let before = former.domain(Text(name), for: user)
-                return Set(now.difference(from: before).map { Key(unchecked: $0.string) })
+        let layers = users.all.flatMap(\.storesInUse).filter { $0.layer?.isHost == false }
+        let changes = ManagedChanges(from: former, to: managed.settings)
+        EventLoop.task {
+            let slices = Slices()
+            for layer in layers {
+                layer.notifyEach(.managedChange) { changes.keys(of: layer, for: $0) }
+                await slices.pauseIfDue()
             }
         }
     }

@@ -189,11 +189,10 @@ final class UserStore {
 
     /// Notifies each subscriber of what has changed for it.
     /// - Parameter keys: returns the keys that have changed for a subscriber.
-    func notifyEach(_ reason: StoreNotice.Reason, keys: (Peer) -> Set<Key>) {
+    func notifyEach(_ reason: StoreNotice.Reason, keys: (Peer) -> ChangedKeys) {
         for subscription in subscriptions.values {
-            let keys = keys(subscription.peer)
-            if keys.isEmpty { continue }
-            let changed = ChangedKeys(keys)
+            let changed = keys(subscription.peer)
+            if changed.keys.isEmpty { continue }
             subscription.add(StoreChange(reason: reason, keys: changed, generation: store.generation, info: [:]))
         }
     }
@@ -212,9 +211,9 @@ final class UserStore {
             subscription.add(change)
         }
     }
+}
 
 extension Store {
     /// Returns the present values of keys, as far as there are any.
     func present(_ keys: [Key]) -> [(Key, Value)] { keys.compactMap { key in value(for: key).map { (key, $0) } } }
-}
 }
