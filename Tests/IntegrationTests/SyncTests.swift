@@ -365,6 +365,60 @@ struct SyncTests {
         }
     }
 
+    @Test func `a crash while values are brought into an account leaves them in it`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            try await devices.store(devices.laptop).set("key", "A")
+            _ = try await devices.converge()
+            let other = "folder://" + (try devices.makeFolder("other"))
+            let identifier = try await devices.account(devices.phone).join(other)
+            // The file is written before the database enters the account.
+            devices.laptop.kill()
+            try devices.changeAccountFile(of: devices.laptop) {
+                ($0["url"], $0["account"], $0["bringsValues"]) = (other, identifier, true)
+            }
+            try await devices.laptop.start()
+            #expect(try await devices.store(devices.laptop).everything() == ["key": "A"])
+            try await devices.account(devices.laptop).syncNow()
+            try await devices.account(devices.phone).syncNow()
+            #expect(try await devices.store(devices.phone).everything() == ["key": "A"])
+            try await eventually("it is done") { try devices.accountFile(of: devices.laptop)["bringsValues"] == nil }
+        }
+    }
+
+    @Test func `a crash while an account is renamed doesn't make it another one`() async throws {
+        try await withTwoDevices { devices in
+            try await devices.join()
+            let store = try devices.store(devices.laptop)
+            try await store.set("key", "A")
+            _ = try await devices.converge()
+            let (laptop, former) = (devices.laptop, String(repeating: "f", count: 32))
+            let identifier = try devices.accountFile(of: laptop)["account"] as? String
+            try await laptop.stop()
+            // The database is written before the file.
+            try devices.changeAccountFile(of: laptop) { $0["account"] = former }
+            let renamed = try await run([
+                "python3", "-c",
+                """
+                import sqlite3, sys
+                db = sqlite3.connect(sys.argv[1])
+                account, = db.execute("SELECT value FROM property WHERE name = 'account'").fetchone()
+                db.execute("INSERT OR REPLACE INTO property VALUES (?, ?)", (f"former-names-{account}", sys.argv[2]))
+                db.commit()
+                """, laptop.stateDirectory + "/u\(geteuid())/stores.sqlite", former,
+            ])
+            try #require(renamed.exit == .code(0), "\(renamed)")
+            try FileManager.default.moveItem(atPath: devices.folder, toPath: devices.folder + "-away")
+            try await laptop.start()
+            // While the remote is away, what is written follows what was there.
+            try await store.set("key", "B")
+            #expect(try await devices.account(laptop).isDownloaded())
+            try FileManager.default.moveItem(atPath: devices.folder + "-away", toPath: devices.folder)
+            #expect(try devices.accountFile(of: laptop)["account"] as? String == identifier)
+            #expect(try await devices.converge() == ["key": "B"])
+        }
+    }
+
     @Test func `RemoveStore forgets here, and the store comes back from the account`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

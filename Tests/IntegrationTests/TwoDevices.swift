@@ -53,6 +53,28 @@ final class TwoDevices {
     /// Makes another, empty folder, and returns its path.
     func makeFolder(_ name: String) throws -> String { try directory.makeDirectory(name, mode: 0o700) }
 
+    /// Returns what is in the file of the account that a device is signed in to.
+    func accountFile(of device: Device) throws -> [String: Any] {
+        let data = try Data(contentsOf: URL(filePath: Self.accountFilePath(of: device)))
+        return try #require(try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
+    }
+
+    /// Changes what is in that file, as a crash between two steps leaves it. The service must not run.
+    func changeAccountFile(of device: Device, _ change: (inout [String: Any]) -> Void) throws {
+        var file = try accountFile(of: device)
+        change(&file)
+        let data = try PropertyListSerialization.data(fromPropertyList: file, format: .binary, options: 0)
+        // The file stays the same one, with its owner.
+        let handle = try FileHandle(forWritingTo: URL(filePath: Self.accountFilePath(of: device)))
+        try handle.truncate(atOffset: 0)
+        try handle.write(contentsOf: data)
+        try handle.close()
+    }
+
+    private static func accountFilePath(of device: Device) -> String {
+        "\(device.stateDirectory)/u\(geteuid())/account.plist"
+    }
+
     /// Fills a disk except for a number of pages, while the service may be writing there too.
     func fill(_ disk: String, leaving pages: UInt) throws {
         let descriptor = open(disk + "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -89,6 +89,7 @@ final class AccountCycles {
         logger.debug("A sync cycle of \(account.userName) begins.")
         await sync.runDueCycles()
         refusal.note(sync.lastError, seconds)
+        await account.noteUploadedValues()
         await account.move.continueMove()
         let state = sync.state.status.rawValue
         logger.debug("The sync cycle of \(account.userName) has ended (\(state)); the next one is \(timeOfNext).")

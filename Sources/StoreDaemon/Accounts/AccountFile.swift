@@ -24,17 +24,26 @@ struct AccountFile: Codable, Equatable {
     var isEncrypted: Bool?
     /// The identifier of the key that the account is moving to; the key is on the disk already.
     var movingTo: String?
-    /// The identifiers that the account had before it moved to a key. The file is updated before the database.
+    /// The identifiers that the account had before. After a crash, the database may still have one of them.
     var formerly: [String]?
     /// Whether the user has paused sync; `nil` means no.
     var isPaused: Bool?
+    /// Whether this device's values go along into the account, until they are uploaded; `nil` means no. The file is
+    /// written before the database.
+    var bringsValues: Bool?
 
     /// Returns the file of the account after it has switched to a key.
     func gone(over key: String) -> AccountFile {
         var next = self
-        next.formerly = Array(((formerly ?? []) + [account]).filter { $0 != key }.suffix(Self.mostFormerNames))
-        (next.account, next.isEncrypted, next.movingTo) = (key, true, nil)
+        next.rename(to: key)
+        (next.isEncrypted, next.movingTo) = (true, nil)
         return next
+    }
+
+    /// Notes the account's new identifier.
+    mutating func rename(to identifier: String) {
+        formerly = Array(((formerly ?? []) + [account]).filter { $0 != identifier }.suffix(Self.mostFormerNames))
+        account = identifier
     }
 
     private static let mostFormerNames = 16
@@ -53,7 +62,10 @@ struct AccountFile: Codable, Equatable {
         return parts.prefix(3).joined(separator: "/").lowercased()
     }
 
-    private static func path(in directory: String) -> String { directory + "/account.plist" }
+    /// The file's name.
+    static let name = "account.plist"
+
+    private static func path(in directory: String) -> String { directory + "/" + name }
 
     /// Whether the file exists, which means that the user is signed in.
     static func exists(in directory: String) -> Bool { access(path(in: directory), F_OK) == 0 }

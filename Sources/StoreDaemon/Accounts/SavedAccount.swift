@@ -8,8 +8,11 @@ internal import StoreBus
 final class SavedAccount {
     private let directory: String
     private let writes: FileWrites
-    /// Whether the account in the file is encrypted. It is kept here so that the file isn't read for each question.
+    // Kept here so that the file isn't read for each question.
+    /// Whether the account in the file is encrypted.
     private(set) var isEncrypted = false
+    /// Whether values that go along into the account may not be uploaded yet.
+    private(set) var bringsValues = false
 
     init(in directory: String, writing writes: FileWrites) {
         (self.directory, self.writes) = (directory, writes)
@@ -28,10 +31,10 @@ final class SavedAccount {
         return file
     }
 
-    /// Reads the file after a start, and remembers what ``isEncrypted`` answers.
+    /// Reads the file after a start, and remembers what this type says of it.
     func resume() throws -> AccountFile? {
         let file = try read()
-        isEncrypted = file?.isEncrypted == true
+        note(file)
         return file
     }
 
@@ -41,9 +44,9 @@ final class SavedAccount {
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
         let former = try? read()
         try file.write(in: directory)
-        isEncrypted = file.isEncrypted == true
+        note(file)
         do { try body() } catch {
-            isEncrypted = former?.isEncrypted == true
+            note(former)
             if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
             throw error
         }
@@ -61,7 +64,10 @@ final class SavedAccount {
                 let file = try signedIn()
                 var next = file
                 change(&next)
-                if next == file { return apply() }
+                if next == file {
+                    note(file)
+                    return apply()
+                }
                 try await writes.waiting { [next] in try next.prepare(in: directory) }
                 // Signing in and moving write the file too, and don't wait for their turn.
                 guard try read() == file else {
@@ -69,6 +75,7 @@ final class SavedAccount {
                     continue
                 }
                 try AccountFile.takePrepared(in: directory)
+                note(next)
                 apply()
                 return try await writes.waiting { try PrivateFile.synchronize(directory: directory) }
             }
@@ -88,7 +95,11 @@ final class SavedAccount {
         let leaving = Result { try AccountFile.leave(in: directory) }
         // If the key can't be removed, the user is signed out all the same, and the next start tries again.
         if exists { try leaving.get() }
-        isEncrypted = false
+        note(nil)
         return leaving
+    }
+
+    private func note(_ file: AccountFile?) {
+        (isEncrypted, bringsValues) = (file?.isEncrypted == true, file?.bringsValues == true)
     }
 }

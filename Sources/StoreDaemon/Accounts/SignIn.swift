@@ -98,7 +98,8 @@ struct SignIn {
             url: request.url, account: remote.identifier, credentials: request.credentials,
             deviceName: request.deviceName ?? devices.own.name,
             announcesName: request.deviceName != nil || devices.announcesName,
-            isEncrypted: isEncrypted ? true : nil, isPaused: staysPaused ? true : nil)
+            isEncrypted: isEncrypted ? true : nil, isPaused: staysPaused ? true : nil,
+            bringsValues: request.bringsValues && remote.isNew ? true : nil)
     }
 
     private func finish(_ remote: RemoteAccount) throws {

@@ -87,22 +87,27 @@ final class UserAccount {
         connectSync()
         guard saved.exists else { return }
         do {
-            guard let file = try saved.resume() else { return }
+            guard var file = try saved.resume() else { return }
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
             url = file.url
-            // The file is written first, and a database that replaces a damaged one doesn't know its account.
+            // The file is written first when the user signs in, and a database that replaces a damaged one doesn't know
+            // its account. When a cycle renames the account, the database is written first.
             let former = database.account.identifier
-            let isAdoptingKey = former != file.account && file.formerly?.contains(former) == true
-            if former != file.account, !isAdoptingKey {
-                _ = try database.enter(account: file.account, bringingValues: false)
+            if former != file.account, try database.accounts(formerly: [file.account]).contains(former) {
+                file.rename(to: former)
+                try saved.changeAtOnce { $0.rename(to: former) }
+            }
+            let hasSucceeded = former != file.account && file.formerly?.contains(former) == true
+            if former != file.account, !hasSucceeded {
+                _ = try database.enter(account: file.account, bringingValues: file.bringsValues ?? false)
             }
             try sync.devices.readOwnName()
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
             try daemon.configuration.check(protection)
             let backend = try remotes.makeBackend(file.url, file.credentials, protection)
-            if isAdoptingKey {
+            if hasSucceeded {
                 try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
             } else {
                 sync.resume(with: backend, onlyReads: protection.move != nil)
@@ -270,7 +275,7 @@ final class UserAccount {
     func renewFile() {
         do {
             try saved.changeAtOnce {
-                $0.account = database.account.identifier
+                $0.rename(to: database.account.identifier)
                 takeName(into: &$0)
             }
         } catch {
@@ -281,6 +286,14 @@ final class UserAccount {
     /// Updates the file after this device's name, or whether that is uploaded, has changed.
     func renewName() async {
         do { try await saved.change { self.takeName(into: &$0) } } catch {
+            if saved.exists { logUnwritten(error) }
+        }
+    }
+
+    /// Notes in the file that the values that went along into the account are uploaded.
+    func noteUploadedValues() async {
+        guard saved.bringsValues, sync.isPublished else { return }
+        do { try await saved.change { $0.bringsValues = nil } } catch {
             if saved.exists { logUnwritten(error) }
         }
     }
