@@ -195,6 +195,24 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `a move whose key is lost before anything was under it is given up`() async throws {
+        try await withTwoDevices { devices in
+            let laptop = try devices.account(devices.laptop)
+            try await laptop.join(devices.url, ["encrypt": .boolean(true)])
+            try await devices.store(devices.laptop).set("key", "A")
+            try await laptop.syncNow()
+            devices.laptop.kill()
+            try devices.changeAccountFile(of: devices.laptop) { $0["movingTo"] = String(repeating: "a", count: 32) }
+            try await devices.laptop.start()
+            try await laptop.syncNow()
+            try await eventually("it is given up") {
+                try devices.accountFile(of: devices.laptop)["movingTo"] == nil
+            }
+            try await laptop.replaceKey()
+            try await laptop.signOut()
+        }
+    }
+
     @Test func `a key can't be replaced while sync is paused, which says so and changes nothing`() async throws {
         try await withTwoDevices { devices in
             let laptop = try devices.account(devices.laptop)

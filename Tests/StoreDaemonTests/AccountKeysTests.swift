@@ -86,8 +86,45 @@ import Testing
         for number in 0..<20 { _ = try key(at: "folder:///\(number)") }
         let files = try FileManager.default.contentsOfDirectory(atPath: directory)
         #expect(files.count { $0.hasPrefix("attempted-key-") } == 16 && keys.candidates(at: "folder:///19").count == 1)
-        keys.settle(try #require(keys.candidates(at: "folder:///19").first).key.identifier.description)
+        let held = try #require(keys.candidates(at: "folder:///19").first)
+        // The only copy stays until the key is in its place.
+        keys.settle("\(held.key.identifier)")
+        #expect(keys.candidates(at: "folder:///19") == [held])
+        try keys.keep(held, wasShown: false)
+        keys.settle("\(held.key.identifier)")
         #expect(keys.candidates(at: "folder:///19") == [])
+    }
+
+    @Test func `a key that could not be put in place is not overwritten by the next one`() throws {
+        let (key, file) = try account()
+        try file.write(in: directory)
+        try keys.keep(key.held, wasShown: false)
+        // As on a full disk.
+        let obstacle = directory + "/account-key.plist.new"
+        try FileManager.default.createDirectory(atPath: obstacle + "/in the way", withIntermediateDirectories: true)
+        keys.settle(file.account)
+        let (next, _) = try account()
+        #expect(throws: (any Error).self) { try keys.begin(next, of: file) }
+        #expect(throws: (any Error).self) { try keys.keep(next.held, wasShown: false) }
+        #expect(keys.current(of: file)?.key == key.key)
+        try FileManager.default.removeItem(atPath: obstacle)
+        try keys.begin(next, of: file)
+        #expect(keys.current(of: file)?.key == key.key)
+    }
+
+    @Test func `a move whose key is gone is known, and one whose key can't be read now is not`() throws {
+        let (next, _) = try account()
+        try keys.begin(next, of: signedIn(to: plain))
+        let moving = try #require(try AccountFile.read(in: directory))
+        let path = directory + "/next-account-key.plist"
+        #expect(!keys.hasLostNext(of: moving) && !keys.hasLostNext(of: signedIn(to: plain)))
+        chmod(path, 0o644)
+        #expect(!keys.hasLostNext(of: moving))
+        chmod(path, 0o600)
+        truncate(path, 10)
+        #expect(keys.hasLostNext(of: moving))
+        unlink(path)
+        #expect(keys.hasLostNext(of: moving))
     }
 
     @Test func `signing in anew takes the key of the account in that place, and a phrase takes none`() throws {

@@ -113,6 +113,17 @@ struct AccountKeys {
         return nil
     }
 
+    /// Whether the key that an account is moving to is missing or damaged.
+    func hasLostNext(of file: AccountFile) -> Bool {
+        guard let identifier = file.movingTo else { return false }
+        do throws(AccountKeyFileError) {
+            return try AccountKeyFile.read(.next, in: directory).map { "\($0.key.identifier)" != identifier } ?? true
+        } catch {
+            if case .damaged = error { return true }
+            return false
+        }
+    }
+
     /// Stores the key of an account before the user is signed in to it.
     /// - Parameters:
     ///   - wasShown: whether the user has the recovery phrase.
@@ -133,17 +144,26 @@ struct AccountKeys {
             if kept == before { return }
             return try kept.write(.next, in: directory)
         }
+        if let present = try? AccountFile.read(in: directory) { try clearNext(of: present) }
         try AccountKeyFile(
             key: held.key, marker: held.marker, left: former.keys, rejected: held.rejected, stage: .using,
             wasShown: wasShown, wasPlain: former.plain
         ).write(.next, in: directory)
     }
 
+    /// Makes the slot ``AccountKeyFile/Slot/next`` free for another key. That of an account may still be there, if it
+    /// could not be put in place when the user signed in.
+    private func clearNext(of file: AccountFile) throws { try AccountKeyFile.settle(file.account, in: directory) }
+
     /// Moves the key of an account that was signed in to into its slot. After a failure, the next start tries again.
     func settle(_ account: String) {
         do {
             try AccountKeyFile.settle(account, in: directory)
-            if let key = KeyIdentifier(account) { try attempted.remove(key) }
+            // If the key isn't in its slot, this may be the only other copy.
+            guard let key = KeyIdentifier(account), try AccountKeyFile.read(in: directory)?.key.identifier == key else {
+                return
+            }
+            try attempted.remove(key)
         } catch {
             logger.error("The key of the account in \(directory) can't be put in place: \(error)")
         }
@@ -248,6 +268,7 @@ struct AccountKeys {
 
     /// Begins an account's move to a new key. Both the key and the intent are on the disk then.
     func begin(_ next: AccountKeyFile, of file: AccountFile) throws {
+        try clearNext(of: file)
         try next.write(.next, in: directory)
         var file = file
         file.movingTo = "\(next.key.identifier)"

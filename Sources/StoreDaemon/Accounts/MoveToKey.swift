@@ -152,6 +152,7 @@ final class MoveToKey {
     /// Does the next step after a cycle. What fails is tried again after the next cycle.
     func continueMove() async {
         guard isWatched, !account.attempts.isBusy, let file = try? account.saved.read() else { return }
+        if keys.hasLostNext(of: file), sync.hasReadAll, !sync.needsKey { return giveUpLostKey() }
         let begun = file.movingTo == nil ? nil : keys.next(of: file)?.held.marker.time ?? 0
         let key = begun == nil ? keys.current(of: file) : nil
         let next = MoveProgress.next(movingSince: begun, key: key?.standing, facts)
@@ -165,6 +166,13 @@ final class MoveToKey {
             }
         } catch {
             daemon.logger.warning("Moving the account of \(account.userName) to its new key failed: \(error)")
+        }
+    }
+
+    /// Gives up the move to a key that is gone before anything was in the remote under it.
+    private func giveUpLostKey() {
+        do { try withdraw() } catch {
+            daemon.logger.warning("The move of \(account.userName)'s account to a lost key can't be given up: \(error)")
         }
     }
 

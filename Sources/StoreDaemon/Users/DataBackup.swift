@@ -83,21 +83,27 @@ enum DataBackup {
         let directory = data.path
         try make(path)
         try DatabaseFile.copy(from: directory, to: path)
+        // A key is written before the file that names it.
+        try copyFile(AccountFile.name, from: directory, to: path)
         let names: [String]
         do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
             throw BusError.failed("The directory \(directory) can't be read: \(error).")
         }
-        for name in names where !DatabaseFile.includes(name) {
-            do {
-                try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
-            } catch {
-                // A file that has disappeared was a temporary one.
-                if access("\(directory)/\(name)", F_OK) != 0 { continue }
-                if (error as? CocoaError)?.code == .fileWriteOutOfSpace { throw EngineError.diskFull }
-                throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
-            }
+        for name in names where !DatabaseFile.includes(name) && name != AccountFile.name {
+            try copyFile(name, from: directory, to: path)
         }
         try MachineRecord.write(in: path, uid: data.uid)
+    }
+
+    private static func copyFile(_ name: String, from directory: String, to path: String) throws {
+        do {
+            try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
+        } catch {
+            // A file that has disappeared was a temporary one.
+            if access("\(directory)/\(name)", F_OK) != 0 { return }
+            if (error as? CocoaError)?.code == .fileWriteOutOfSpace { throw EngineError.diskFull }
+            throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
+        }
     }
 
     private static func removeOld(in stateDirectory: String, _ now: UInt64) {
