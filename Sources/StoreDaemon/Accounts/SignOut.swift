@@ -3,6 +3,7 @@
 internal import RemoteAddress
 internal import SDBus
 internal import StoreBus
+internal import StoreEngine
 internal import SyncEngine
 
 /// Signs out, whatever is under way.
@@ -21,6 +22,12 @@ struct SignOut {
         try await account.files.inTurn {
             try check()
             guard RemoteAddress.areSame(account.url, place) else { throw Self.signedInElsewhere }
+            if !keepsValues {
+                // Before the file, so that the user can sign out again after a crash in between, or a power cut.
+                try account.attempts.change { try account.sync.signOut(keepingValues: false) }
+                try await account.database.synchronize()
+                if account.sync.isSignedIn { throw Self.signedInElsewhere }
+            }
             try account.attempts.change(leave)
         }
     }
@@ -34,8 +41,6 @@ struct SignOut {
     }
 
     private func leave() throws {
-        // Values are removed before the file: after a crash in between, the user can sign out again.
-        if !keepsValues { try account.sync.signOut(keepingValues: false) }
         let leaving = try account.saved.leave()
         account.attempts.noteSignOut()
         account.cycles.stopListening()
