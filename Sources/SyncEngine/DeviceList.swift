@@ -45,6 +45,7 @@ package final class DeviceList {
     private let database: UserDatabase
     /// The devices by the origins under which they wrote, as far as this process's pulls have found them.
     private var writers: [Origin: RemoteDevice] = [:]
+    private static let mostWriters = 16 << 10
     /// The identifiers of the devices whose publications the last pull found.
     private var present: Set<String> = []
 
@@ -85,6 +86,8 @@ package final class DeviceList {
         // Without them, only names of devices are missing from the history.
         if !new.isEmpty { try? database.note(writers: new) }
         writers.merge(found) { $1 }
+        // A remote can show others at each poll.
+        if writers.count > Self.mostWriters { writers = found }
         present = Set(found.values.map(\.identifier))
     }
 

@@ -40,6 +40,28 @@ struct GarbageTests {
         return going ?? GarbageMemory.Going(heads: [], segments: [], leftovers: [])
     }
 
+    @Test func `of heads that are gone few are remembered, however many a remote shows`() {
+        var latest = LatestHeads()
+        for poll in 0..<100 as Range<UInt64> {
+            let heads = (0..<100 as Range<UInt64>).map { number in
+                head(Origin(bits: 100 * poll + number), knows: 1, segments: 1000 * poll + number)
+            }
+            latest.note(heads, time: start + poll)
+        }
+        let left = latest.segments(besides: nil)
+        #expect(left.count <= LatestHeads.mostHeads + 100)
+        #expect(left.isSuperset(of: names((0..<100).map { 99_000 + $0 })))
+        let many = Set((0..<UInt64(LatestHeads.mostSegments)).map { Bits128(high: 1, low: $0) })
+        let large = (0..<3 as Range<UInt64>).map { number in
+            SeenHead(
+                HeadIdentity(origin: Origin(bits: number), digest: Bits128(high: number, low: 0), sequence: 1),
+                under: "\(number)", isWhole: true, states: [:],
+                segments: Set(many.map { Bits128(high: number, low: $0.low) }))
+        }
+        for (index, head) in large.enumerated() { latest.note([head], time: start + 100 + UInt64(index)) }
+        #expect(latest.segments(besides: nil).count == 2 * many.count)
+    }
+
     @Test(arguments: [(29, 0), (30, 1)] as [(UInt64, Int)])
     mutating func `another device's head goes after a month if all in it is published here`(
         days: UInt64, count: Int

@@ -127,6 +127,21 @@ struct LatestHeads: Sendable {
                 sequence: head.sequence, origin: head.origin, segments: head.segments, time: time)
         }
         heads = heads.filter { time < $0.value.time || time - $0.value.time < Observations.day }
+        forgetMany(time)
+    }
+
+    /// The most heads, and the most segments of heads, that are remembered besides those of the last poll.
+    static let (mostHeads, mostSegments) = (1024, 128 << 10)
+
+    /// Forgets the oldest of too many heads, because a remote can show others at each poll. Segments that no head names
+    /// stay for a week all the same.
+    private mutating func forgetMany(_ time: UInt64) {
+        var room = (heads: Self.mostHeads, segments: Self.mostSegments)
+        for (name, version) in heads.sorted(by: { ($0.value.time, $0.key) > ($1.value.time, $1.key) })
+        where version.time != time {
+            room = (room.heads - 1, room.segments - version.segments.count)
+            if room.heads < 0 || room.segments < 0 { heads[name] = nil }
+        }
     }
 
     /// Forgets a head that this device has removed.
