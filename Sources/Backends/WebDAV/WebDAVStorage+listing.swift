@@ -70,14 +70,19 @@ extension WebDAVStorage {
     /// written within a second, and consecutive heads have different lengths.
     private func note(_ members: [Multistatus.Member]) {
         var versions: [String: Version] = [:]
-        for member in members where member.tag != nil || member.modified != nil {
+        let isKept = members.count <= Self.mostVersions
+        for member in members where isKept && (member.tag != nil || member.modified != nil) {
             // For a second after a write, Apache's ETag is weak; then it is the same without the mark.
             let tag = member.tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 }
-            let parts = [tag, member.length, member.modified].map { $0 ?? "" }
-            versions[member.name] = Version(text: parts.joined(separator: "\n"), length: member.length)
+            let text = [tag, member.length, member.modified].map { $0 ?? "" }.joined(separator: "\n")
+            if text.utf8.count > Self.longestVersion { continue }
+            versions[member.name] = Version(text: text, length: member.length)
         }
         state.withLock { $0.versions = versions }
     }
+
+    /// The most versions of heads that are kept, and the longest, in bytes. Heads without one are read at each poll.
+    private static let (mostVersions, longestVersion) = (8192, 256)
 
     /// Lists a folder that is not there, and so is empty. If the account's own folder is not there either, this throws:
     /// more likely than that the account was removed, the server's disk is not mounted.
