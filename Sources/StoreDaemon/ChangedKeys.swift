@@ -14,9 +14,16 @@ final class ChangedKeys {
     let weight: Int
     /// The user for whom they are counted; `nil` while no subscriber keeps them.
     private var keeper: UserShare?
-    /// The last merge with earlier keys: most subscribers wait with the same ones.
-    private weak var former: ChangedKeys?
-    private weak var merged: ChangedKeys?
+    /// The last merges with earlier keys: most subscribers wait with the same few ones.
+    private var merges: [Merge] = []
+
+    private struct Merge {
+        weak var former: ChangedKeys?
+        weak var merged: ChangedKeys?
+    }
+
+    /// How many merges are remembered.
+    private static let mostMerges = 8
 
     init(_ keys: Set<Key>) {
         self.keys = keys
@@ -43,9 +50,10 @@ final class ChangedKeys {
     /// Returns these keys and later ones. If these are too many, only the later ones.
     func merged(with later: ChangedKeys) -> ChangedKeys {
         if self === later { return self }
-        if later.former === self, let merged = later.merged { return merged }
+        if let merged = later.merges.first(where: { $0.former === self })?.merged { return merged }
         let result = union(later)
-        (later.former, later.merged) = (self, result)
+        if later.merges.count == Self.mostMerges { later.merges.removeFirst() }
+        later.merges.append(Merge(former: self, merged: result))
         return result
     }
 

@@ -65,8 +65,7 @@ final class StoreSubscription {
     func add(_ change: StoreChange) {
         if isHeldUp || isDue {
             waiting.merge(change)
-            if isHeldUp { keep() }
-            return
+            return keep()
         }
         if let last = waiting.last, last.reason == change.reason {
             waiting[waiting.count - 1].merge(change)

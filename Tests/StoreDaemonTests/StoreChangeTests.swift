@@ -71,6 +71,17 @@ struct StoreChangeTests {
         #expect(waiting[0][0].keys.keys.count == 8000 && pool.changes < 2 << 20)
     }
 
+    @Test func `subscribers that wait with different keys share what they have in common with their like`() {
+        let formers = (0..<4).map { number in ChangedKeys(Set((0..<4000).map { Key(unchecked: "\(number) \($0)") })) }
+        var waiting = (0..<1000).map { number in
+            [StoreChange(reason: .localChange, keys: formers[number % 4], generation: 1, info: [:])]
+        }
+        let later = change(.localChange, 2, "key")
+        for subscriber in waiting.indices { waiting[subscriber].merge(later) }
+        #expect(Set(waiting.map { ObjectIdentifier($0[0].keys) }).count == 4)
+        #expect(waiting.allSatisfy { $0[0].keys.keys.count == 4001 })
+    }
+
     @Test func `what waits for subscribers is bounded, and all of it is let go`() {
         var kept: [ChangedKeys] = []
         for number in 0..<200 {
