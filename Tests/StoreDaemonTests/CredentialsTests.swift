@@ -18,6 +18,14 @@ import Testing
         (try? BackendCredentials(certificateAuthority: Array(text.utf8)).check()) != nil
     }
 
+    @Test func `what a server repeats of its credentials is left out of the log`() {
+        let credentials = BackendCredentials(user: "ada", password: "hunter2")
+        #expect(credentials.removed(from: "no leader for ada:hunter2") == "no leader for ada:…")
+        #expect(credentials.removed(from: "Basic YWRhOmh1bnRlcjI=") == "Basic …")
+        #expect(BackendCredentials(token: "0123456789").removed(from: "Bearer 0123456789.") == "Bearer ….")
+        #expect(BackendCredentials().removed(from: "Og==") == "Og==")
+    }
+
     @Test func `certificates that each connection has decoded anew are few and small`() throws {
         #expect(isTaken(String(repeating: Self.certificate, count: 16)))
         #expect(!isTaken(String(repeating: Self.certificate, count: 17)))

@@ -353,7 +353,11 @@ final class UserAccount {
             log.forget()
         } else if sync.lastError != nil || sync.state != .syncing {
             let line = log.note(sync.lastError, ofUser: userName, EventLoop.now)
-            if let line { daemon.logger.log(level: line.level, "\(line.text)") }
+            if let line {
+                // A server's text may have what was sent to it.
+                let credentials = try? saved.read()?.credentials
+                daemon.logger.log(level: line.level, "\(credentials?.removed(from: line.text) ?? line.text)")
+            }
         }
         subscribers.tell()
         daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)

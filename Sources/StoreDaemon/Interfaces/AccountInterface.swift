@@ -348,14 +348,6 @@ extension UserAccount {
     }
 }
 
-extension BackendCredentials {
-    init(_ options: [String: Option]) {
-        self.init(
-            user: options.string("user"), password: options.string("password"), token: options.string("token"),
-            certificateAuthority: options.bytes("ca-pem"))
-    }
-}
-
 extension RemoteDevice {
     /// Throws unless a device may have a name.
     static func check(name: String) throws(BusError) {
