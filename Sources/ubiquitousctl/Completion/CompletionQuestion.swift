@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import PropertyListFiles
 internal import SDBus
 
 /// Answers a shell's completion requests. It never fails: without the service, it offers nothing.
@@ -8,7 +9,7 @@ enum CompletionQuestion {
     /// Whether a word needs no quotes in a shell. Words that do are not offered.
     static func isPlain(_ word: String) -> Bool {
         word.unicodeScalars.allSatisfy {
-            $0.value > 0x20 && $0.value != 0x7F && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
+            !$0.isHidden && $0 != " " && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
         }
     }
 
