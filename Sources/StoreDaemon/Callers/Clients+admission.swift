@@ -204,7 +204,7 @@ struct CallKind {
         let member = message.member ?? ""
         switch message.interface {
         case nil, BusNames.storeInterface, BusNames.managerInterface, BusNames.accountInterface,
-            BusNames.defaultsInterface, BusNames.domainInterface:
+            BusNames.defaultsInterface, BusNames.domainInterface, BusNames.administrationInterface:
             (answer, unweighed) = (Self.smallAnswers.contains(member) ? Self.small : Self.large, Self.small / 2)
             arguments = Self.largeArguments[member, default: Self.smallArguments]
             mayTakeLong = true
@@ -234,14 +234,17 @@ struct CallKind {
         } catch { return error }
     }
 
-    private static let smallAnswers: Set<String> = [
+    /// The methods of this service with small answers.
+    static let smallAnswers: Set<String> = [
         "SetValue", "RemoveValue", "Apply", "Synchronize", "Subscribe", "Unsubscribe", "OpenStore", "RemoveStore",
         "RegisterManifest", "Reload", "SignIn", "SignOut", "SyncNow", "Resolve", "SetPaused", "SetStoreSynchronized",
-        "RenameDevice", "ForgetDevice", "RemoveDomain",
+        "RenameDevice", "ForgetDevice", "RemoveDomain", "GetRecoveryPhrase", "Encrypt", "ReplaceKey", "Unlock",
+        "GetUsage",
+        "TrimHistory", "BackUp", "Adopt", "Delete",
     ]
 
     /// The calls with large arguments, and their bounds. `.max` means that they are bounded while they are read.
-    private static let largeArguments = [
+    static let largeArguments = [
         "SetValue": Int.max, "Apply": .max, "GetValues": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20,
         "CheckBackend": 1 << 20,
         // So that a key that is too long gets the error for that.
