@@ -14,8 +14,8 @@ extension String {
         if utf8.count <= limit, unicodeScalars.allSatisfy(\.isPlain) { return self }
         var text = ""
         var bytes = 0
-        // More than the limit has, whatever replaces its scalars.
-        for character in String(unicodeScalars.prefix(limit + 1)) {
+        // What is beyond that doesn't fit, whatever replaces the scalars.
+        for character in String(unicodeScalars.prefix(limit == .max ? limit : limit + 1)) {
             let cleaned = character.unicodeScalars.map { $0.isPlain ? String($0) : "\u{FFFD}" }.joined()
             bytes += cleaned.utf8.count
             if bytes > limit { return text.cut(to: limit - ending.utf8.count) + ending }
