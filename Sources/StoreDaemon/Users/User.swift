@@ -281,7 +281,12 @@ final class User {
                     "There is no room left for the user's data (limit database-bytes). Remove values that are not needed."
                 ))
         }
-        let growth = min(maximum - used, try roomOnDisk(for: used))
+        var growth = min(maximum - used, try roomOnDisk(for: used))
+        if bytes > growth {
+            // What history leaves free is the user's, however full the disk is.
+            used = try shrinkHistory(for: bytes, used, used)
+            growth = min(maximum - used, try roomOnDisk(for: used))
+        }
         guard bytes <= growth else { throw EngineError.diskFull }
         // Other users write to what is left as well.
         allowance.bytes = min(growth / 16, Self.largestAllowance)
