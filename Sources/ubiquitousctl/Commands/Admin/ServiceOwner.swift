@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import SDBus
 
 /// The user who owns the service's state directory.
 ///
@@ -11,6 +12,8 @@ struct ServiceOwner {
 
     /// Finds the owner of a state directory.
     init(of stateDirectory: String) throws {
+        // Others aren't told where it is.
+        guard !stateDirectory.isEmpty else { throw BusError.accessDenied("Only root may do this.") }
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
             throw Failure(
