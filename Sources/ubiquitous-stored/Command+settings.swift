@@ -21,10 +21,12 @@ extension Command {
     /// Reports everything that is wrong with the settings, as the service's user finds them.
     func checkSettings() throws {
         if effectiveMode == .system { ServiceUser.become() }
-        guard let path = effectiveSettingsFile, let (settings, errors) = try complaining(readSettings) else {
+        guard let path = effectiveSettingsFile, let (written, errors) = try complaining(readSettings) else {
             return print(
                 "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""); the defaults apply.")
         }
+        var settings = written
+        if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
         let all =
             errors + settings.contradictions + settings.encryptionContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors

@@ -54,7 +54,8 @@ extension Settings {
             ]
         }
         let path = account.address.dropFirst("folder://".count)
-        let isInRoot = folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
+        // Without any here, the unit's environment may name them, as folder-root.conf does.
+        let isInRoot = folderRoots.isEmpty || folderRoots.contains { path == $0 || path.hasPrefix($0 + "/") }
         return scheme == BackendKind.folder.name && !isInRoot ? ["DefaultAccount= is not in any FolderRoot=."] : []
     }
 }
