@@ -39,9 +39,12 @@ struct LayerTests {
         for source in try repository.sources() where source.hasPrefix("Sources/StoreDaemon/") && source != members {
             let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
             #expect(!text.contains("unguardedProperty"), "\(source)")
-            for row in text.components(separatedBy: ".method(").dropFirst() where row.contains("on: daemon") {
+            // A row begins with the name of its method.
+            for row in text.split(separator: /\.method\(\s*"/).dropFirst() {
                 methods += 1
-                #expect(row.components(separatedBy: "on: daemon")[0].contains("by: ."), "\(source): \(row.prefix(40))")
+                let declaration = row.split(separator: /\)\s*\{/, maxSplits: 1)[0]
+                #expect(
+                    declaration.contains("by: .") && declaration.contains("on: daemon"), "\(source): \(row.prefix(40))")
             }
         }
         #expect(methods > 40)
