@@ -33,6 +33,8 @@ package struct Disk: Sendable {
     package var run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
     /// Syncs a file to the disk as fdatasync(2) does, and returns 0, or -1 with `errno` set.
     package var synchronize: @Sendable (_ descriptor: Int32, _ path: String) -> Int32
+    /// The longest that a checkpoint takes on a disk whose syncs writes may wait for.
+    package var quickCheckpoint = Duration.milliseconds(200)
 
     /// Makes a disk from its parts.
     package init(

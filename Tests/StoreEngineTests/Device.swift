@@ -113,7 +113,7 @@ final class Clock: Sendable {
     }
 
     var environment: Environment {
-        Environment(
+        var environment = Environment(
             time: {
                 self.state.withLock { state in
                     state.time += state.step
@@ -127,6 +127,9 @@ final class Clock: Sendable {
                 }
             }
         )
+        // A machine that is busy has no slow disk.
+        environment.disk.quickCheckpoint = .seconds(3600)
+        return environment
     }
 
     static let day: UInt64 = 86_400_000_000

@@ -28,6 +28,29 @@ import Testing
         #expect(longest > 4 << 20 && longest < 5 << 20, "\(longest)")
     }
 
+    @Test func `each call syncs the log and its directory anew`() async throws {
+        let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let synced = Mutex<[String]>([])
+        var environment = Clock().environment
+        environment.disk = Disk(
+            run: nil,
+            synchronize: { descriptor, path in
+                synced.withLock { $0.append(path) }
+                return Disk.system.synchronize(descriptor, path)
+            })
+        let database = try UserDatabase(in: directory, runtimeDirectory: nil, environment: environment)
+        defer { database.close() }
+        for number in 1...2 {
+            try database.store("app").stage(setting: [(key("k"), .integer(Int64(number)))], removing: [])
+            try database.commit()
+            try await database.synchronize()
+            #expect(synced.withLock(\.self).suffix(2) == [directory + "/stores.sqlite-wal", directory])
+            #expect(synced.withLock(\.count) == 2 * number)
+        }
+    }
+
     @Test func `after the disk has failed, what is committed is durable in the database, not in the log`() async throws
     {
         let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString

@@ -88,13 +88,6 @@ import Testing
         #expect(throws: EngineError.self) { try device.write([("k", .integer(2))]) }
     }
 
-    @Test func `what was committed is on the disk after synchronize, and several may wait for it`() async throws {
-        let device = try Device()
-        try device.write([("k", .integer(1))])
-        let database = device.database
-        for _ in 0..<3 { try await database.synchronize() }
-    }
-
     @Test func `writes that never pause do not make the log grow without end`() throws {
         let device = try Device()
         /// Returns SQLite's count, in the log's header, of how often the log was restarted.

@@ -45,8 +45,6 @@ final class Maintenance: Sendable {
     private static let longestLog = (16 << 20) / pageSize
     /// The pages in the log, 64 MiB, after which writes are refused.
     private static let mostPages = (64 << 20) / pageSize
-    /// The longest that a checkpoint takes on a disk whose syncs writes may wait for.
-    private static let quickCheckpoint = Duration.milliseconds(200)
 
     init(databasePath: String, disk: Disk) {
         path = databasePath
@@ -90,7 +88,7 @@ final class Maintenance: Sendable {
         var log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
         // Little is left for the second checkpoint to do. But writes wait while it syncs, and with them the thread that
         // answers everybody, so it must not be a slow disk.
-        if log.pages > Self.longestLog, !log.hasFailed, ContinuousClock.now - start < Self.quickCheckpoint {
+        if log.pages > Self.longestLog, !log.hasFailed, ContinuousClock.now - start < disk.quickCheckpoint {
             log = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
         }
         state.withLock { state in
