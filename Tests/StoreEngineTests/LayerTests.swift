@@ -26,6 +26,22 @@ import Testing
         #expect(store.usage.keys == 1 && store.usage.bytes == 8)
     }
 
+    @Test func `the size of a layer is known without loading it`() throws {
+        let device = try Device()
+        for round in 0..<3 as Range<UInt8> {
+            try device.write(
+                [
+                    ("integer", .integer(1)), ("removed", .string("value")),
+                    ("data", .data([UInt8](repeating: round, count: 10_000 + Int(round)))),
+                ], to: layer)
+        }
+        try device.store(layer).stage(setting: [], removing: [key("removed")])
+        try device.database.commit()
+        let exact = try device.store(layer).usage.bytes
+        #expect(try (exact...exact + 100).contains(device.database.valueBytes(ofLayer: layer)))
+        #expect(try device.database.valueBytes(ofLayer: host) == 0)
+    }
+
     @Test func `signing in, switching and clearing an account leave a layer as it was`() throws {
         let device = try Device()
         try device.write([("key", .integer(1))], to: layer)

@@ -33,9 +33,10 @@ final class LayerSizes {
     private func bytes(of identifier: String) throws -> Int {
         guard let known = try listed()[Text(identifier)] else { return 0 }
         if let known { return known }
-        let store = try user.storeInUse(identifier)?.store ?? user.recovering { try user.database.store(identifier) }
-        layers?[Text(identifier)] = store.usage.bytes
-        return store.usage.bytes
+        let used = user.storeInUse(identifier)?.store.usage.bytes
+        let bytes = try used ?? user.recovering { try user.database.valueBytes(ofLayer: identifier) }
+        layers?[Text(identifier)] = bytes
+        return bytes
     }
 
     /// Notes a staged change of a layer.

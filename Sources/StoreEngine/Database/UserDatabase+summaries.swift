@@ -54,6 +54,22 @@ extension UserDatabase {
         }
     }
 
+    /// Returns about how many bytes the values of a layer take, without reading them.
+    package func valueBytes(ofLayer identifier: String) throws(EngineError) -> Int {
+        try read { db in
+            try Int.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT coalesce(sum(max(8, length(value))), 0) FROM (
+                            SELECT value, max(change.id)
+                            FROM store JOIN replica ON replica.store = store.id
+                                JOIN change ON \(ChangeID.isOf("replica.id"))
+                            WHERE store.identifier = ? GROUP BY replica.id, key)
+                        """),
+                arguments: [identifier]) ?? 0
+        }
+    }
+
     /// Returns the number of keys with a pending change, in all apps' stores that are synced.
     package func pendingChanges() throws(EngineError) -> Int {
         try pendingChanges(HiddenStores.isAppStore)
