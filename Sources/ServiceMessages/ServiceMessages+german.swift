@@ -801,13 +801,13 @@ extension ServiceMessages {
         "a dictionary": "ein Dictionary",
         "a dictionary has a key twice": "ein Dictionary enthält einen Schlüssel zweimal",
         "a dictionary's keys are out of order": "die Schlüssel eines Dictionarys sind nicht sortiert",
-        "a domain's name has a control character; leave it out":
+        "the name has a control character; leave it out":
             "der Name einer Domain enthält ein Steuerzeichen; lassen Sie es weg",
-        "a domain's name has a noncharacter; leave it out":
+        "the name has a noncharacter; leave it out":
             "der Name einer Domain enthält ein Nichtzeichen; lassen Sie es weg",
-        "a domain's name has a slash; leave it out":
+        "the name has a slash; leave it out":
             "der Name einer Domain enthält einen Schrägstrich; lassen Sie ihn weg",
-        "a domain's name has {1} bytes; shorten it to 255":
+        "the name has {1} bytes; shorten it to 255":
             "der Name einer Domain hat {1} Bytes; kürzen Sie ihn auf 255",
         """
         a domain's name is 1 to 255 bytes of UTF-8 without slashes and control characters, and neither "." nor \
@@ -817,7 +817,7 @@ extension ServiceMessages {
         der Name einer Domain hat 1 bis 255 Bytes UTF-8 ohne Schrägstriche und Steuerzeichen und ist weder „.“ \
         noch „..“
         """,
-        "a domain's name is empty; give it 1 to 255 bytes of UTF-8":
+        "the name is empty; give it 1 to 255 bytes of UTF-8":
             "der Name einer Domain ist leer; er muss 1 bis 255 Bytes UTF-8 haben",
         "a folder is not the root directory; name one in it":
             "das Wurzelverzeichnis ist nicht möglich; geben Sie einen Ordner darin an",
