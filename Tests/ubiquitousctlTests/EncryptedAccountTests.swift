@@ -63,7 +63,7 @@ import UbiquitousStoreTesting
             try terminal.write("empty", "\n 1. \n")
             expect(
                 try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("empty")), 2,
-                "There are no recovery words in the file")
+                "There is no recovery phrase in the file")
             let doctor = try await terminal.ctl("doctor", url, "--phrase-file", terminal.file("wrong"))
             #expect(doctor.code == 3 && doctor.output.contains("WRONG  key: The recovery phrase has 12"), "\(doctor)")
             try terminal.write("words", "\u{FEFF}1. " + phrase.replacing(" ", with: ",\r\n2. ") + "\n")
@@ -103,11 +103,11 @@ import UbiquitousStoreTesting
             let encrypted = try await terminal.ctl("account", "encrypt", "--json")
             #expect(encrypted.output == #"{"changed":true}"#)
             // A script is told how to get the words. A check makes none, so it mentions none.
-            #expect(encrypted.error.contains("\"ubiquitousctl account phrase\" prints them"), "\(encrypted)")
+            #expect(encrypted.error.contains("\"ubiquitousctl account phrase\" prints it"), "\(encrypted)")
             #expect(try await terminal.ctl("account", "replace-key", "--check").error == "")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "nothing would change")
             let phrase = try await terminal.ctl("account", "phrase").output
-            expect(try await terminal.ctl("account", "replace-key"), 0, "prints them")
+            expect(try await terminal.ctl("account", "replace-key"), 0, "prints it")
             let next = try await terminal.ctl("account", "phrase").output
             #expect(next.split(separator: " ").count == 12 && next != phrase)
             for words in [phrase, next] { terminal.device.keepSecret(words) }

@@ -269,7 +269,7 @@ private struct Finding: Sendable {
         let isKept = step.step == "leftovers" && account?.isPhraseUnconfirmed == true
         let advice: String? =
             if isKept {
-                "It stays until somebody has seen the recovery words: \"ubiquitousctl account phrase\" shows them."
+                "It stays until somebody has seen the recovery phrase: \"ubiquitousctl account phrase\" shows it."
             } else if isOthers {
                 "\"ubiquitousctl account resolve\" decides which is right."
             } else if step.step == "key", let advice = Failure.advice(on: step.detail) {

@@ -74,7 +74,7 @@ extension AccountDescription {
     private var encryption: String {
         if needsKey { return "yes, and its key is not on this device" }
         if isPhraseUnconfirmed {
-            return "yes, but nobody has confirmed the recovery words: \"ubiquitousctl account phrase\" shows them"
+            return "yes, but nobody has confirmed the recovery phrase: \"ubiquitousctl account phrase\" shows it"
         }
         return isEncrypted ? "yes" : "no: anyone with access to the remote can read the values"
     }

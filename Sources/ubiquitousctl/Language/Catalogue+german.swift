@@ -310,18 +310,18 @@ extension Catalogue {
         "Syncing": "Abgleich läuft",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
         """
-        The account has new recovery words, without which nobody can sign another device in: "ubiquitousctl account \
-        phrase" prints them
+        The account has a new recovery phrase, without which nobody can sign another device in: "ubiquitousctl \
+        account phrase" prints it.
         """:
             """
         Das Konto hat neue Wiederherstellungswörter, ohne die sich kein anderes Gerät anmelden lässt: „ubiquitousctl \
-        account phrase“ gibt sie aus
+        account phrase“ gibt sie aus.
         """,
         "The account has other words by now; show them once more.":
             "Das Konto hat inzwischen andere Wörter; lassen Sie sie noch einmal anzeigen.",
         "The account is encrypted. Its recovery phrase (12 words) for {1}: ":
             "Das Konto ist verschlüsselt. Seine Wiederherstellungswörter (zwölf) für {1}: ",
-        "The account is encrypted. These are its recovery words:":
+        "The account is encrypted. These are the words of its recovery phrase:":
             "Das Konto ist verschlüsselt. Dies sind seine Wiederherstellungswörter:",
         "The account is not encrypted, so it has no key to replace; encrypt it instead.":
             """
@@ -408,7 +408,8 @@ extension Catalogue {
         account replace-key“.
         """,
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
-        "There are no recovery words in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
+        "There are {1} bytes in {2}, which is too much. Name the right file.":
+            "In {2} stehen {1} Bytes, das ist zu viel. Nennen Sie die richtige Datei.",
         """
         There is no --password: other users of the machine see arguments, and the shell keeps them. Change the \
         password if others may have seen it. Leave it out and you are asked for it, or use --password-file.
@@ -428,6 +429,7 @@ extension Catalogue {
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
         "There is no password in {1}.": "In {1} steht kein Passwort.",
+        "There is no recovery phrase in {1}.": "In {1} stehen keine Wiederherstellungswörter.",
         "There is no room in {1} to unpack {2}{3}.": "In {1} ist kein Platz, um {2} zu entpacken{3}.",
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
@@ -469,6 +471,7 @@ extension Catalogue {
         "Use --password-file.": "Verwenden Sie --password-file.",
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
+        "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
         "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",

@@ -23,11 +23,18 @@ enum Password {
     ) throws -> String {
         let bytes = file == "-" ? try StandardInput.bytes() : try WholeFile.read(file)
         let name = file == "-" ? localized("standard input") : localized("the file \"\(file)\"")
-        guard let text = String(validating: bytes, as: UTF8.self), let part = part(text) else {
-            throw failure(name)
+        guard bytes.count <= longestText else {
+            throw Failure(.usage, "There are \(bytes.count) bytes in \(name), which is too much. Name the right file.")
         }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.usage, "What is in \(name) is not UTF-8 text.")
+        }
+        guard let part = part(text) else { throw failure(name) }
         return part
     }
+
+    /// The most bytes of a text with a password or a phrase.
+    private static let longestText = 64 << 10
 
     /// Asks at the terminal without showing what is typed; without a terminal, reads a line of standard input.
     static func ask(_ prompt: String) async throws -> String {

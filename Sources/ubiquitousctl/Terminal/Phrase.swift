@@ -16,7 +16,7 @@ enum Phrase {
             let words = WordList.words(in: text)
             return words.isEmpty ? nil : words.joined(separator: " ")
         } orElse: {
-            Failure(.usage, "There are no recovery words in \($0).")
+            Failure(.usage, "There is no recovery phrase in \($0).")
         }
     }
 
@@ -49,7 +49,7 @@ enum Phrase {
     static func show(_ account: AccountObject) async throws {
         let words = try await account.recoveryPhrase(marksShown: false).split(separator: " ").map(String.init)
         let paragraphs = [
-            localized("The account is encrypted. These are its recovery words:"), lines(words),
+            localized("The account is encrypted. These are the words of its recovery phrase:"), lines(words),
             localized(
                 """
                 Write them down and keep them apart from this device: another device asks for them. Without them and \
@@ -67,8 +67,8 @@ enum Phrase {
     static func remark() {
         Output.remark(
             """
-            The account has new recovery words, without which nobody can sign another device in: \
-            "ubiquitousctl account phrase" prints them
+            The account has a new recovery phrase, without which nobody can sign another device in: \
+            "ubiquitousctl account phrase" prints it.
             """)
     }
 

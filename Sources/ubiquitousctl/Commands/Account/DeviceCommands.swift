@@ -84,7 +84,7 @@ struct ForgetCommand: ServiceCommand {
         completion: .custom { arguments, _, _ in StoreCompletion.devices(arguments) })
     var device: String
 
-    @Flag(help: "Give the encrypted account a new key and new recovery words as well.")
+    @Flag(help: "Give the encrypted account a new key and a new recovery phrase as well.")
     var replaceKey = false
 
     func perform() async throws {

@@ -51,7 +51,7 @@ struct SwitchCommand: ServiceCommand {
     @OptionGroup var credentials: Credentials
     @OptionGroup var joining: JoiningOptions
 
-    @Flag(help: "Leave the account even if nobody has seen its recovery words.")
+    @Flag(help: "Leave the account even if nobody has seen its recovery phrase.")
     var forgetKey = false
 
     func perform() async throws {
@@ -98,7 +98,7 @@ struct SignOutCommand: ServiceCommand {
         abstract: "Signs out; the values stay on this device.",
         discussion: """
             If this device is signed out already, nothing changes. Signing out removes the key of an encrypted \
-            account. If nobody has seen its recovery words yet, or if --clear-values would discard changes that can't \
+            account. If nobody has seen its recovery phrase yet, or if --clear-values would discard changes that can't \
             be uploaded, the command asks at a terminal, and fails elsewhere.
             """)
 
@@ -107,7 +107,7 @@ struct SignOutCommand: ServiceCommand {
     @Flag(help: "Remove the account's values from this device, their history included.")
     var clearValues = false
 
-    @Flag(help: "Sign out even if nobody has seen the recovery words of the encrypted account.")
+    @Flag(help: "Sign out even if nobody has seen the recovery phrase of the encrypted account.")
     var forgetKey = false
 
     @Flag(help: "With --clear-values: also discard changes that have not been uploaded.")
