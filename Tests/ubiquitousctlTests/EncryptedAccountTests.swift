@@ -181,7 +181,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sync"), 0)
             #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":false"#))
             expect(try await terminal.ctl("account", "encrypt"), 0)
-            let words = "\"ubiquitousctl account phrase\" shows them"
+            let words = "\"ubiquitousctl account phrase\" shows it"
             #expect(try await terminal.ctl("status").output.contains("yes, but nobody has confirmed"))
             #expect(try await terminal.ctl("status", "--json").output.contains(#""phrase-unconfirmed":true"#))
             for place in [[], [url]] {
