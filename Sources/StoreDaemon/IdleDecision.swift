@@ -5,14 +5,14 @@ internal import Logging
 /// What the service does after it has been idle for the configured time.
 enum IdleDecision: Equatable {
     /// End, because the bus starts the service again with the next call.
-    case rest
+    case endUntilCalled
     /// End although nothing starts the service again, because the settings ask for it.
     case end
     /// Stay, because nothing would start the service again and the settings don't ask it to end.
     case stay
 
     init(isActivatable: Bool, isAskedFor: Bool) {
-        self = isActivatable ? .rest : isAskedFor ? .end : .stay
+        self = isActivatable ? .endUntilCalled : isAskedFor ? .end : .stay
     }
 
     var level: Logger.Level { self == .end ? .notice : .info }
@@ -20,7 +20,7 @@ enum IdleDecision: Equatable {
     func sentence(after delay: Duration) -> String {
         let words = "Nothing was to be done for \(delay.components.seconds) s"
         return switch self {
-        case .rest: "\(words): ending until the next call."
+        case .endUntilCalled: "\(words): ending until the next call."
         case .end:
             """
             \(words): ending. Nothing on this bus starts the service again when it is called; to keep it, start it \

@@ -8,8 +8,8 @@ struct IdleDecisionTests {
     @Test func `an idle service that nothing starts again stays, unless somebody asked for it to end`() {
         #expect(IdleDecision(isActivatable: false, isAskedFor: false) == .stay)
         #expect(IdleDecision(isActivatable: false, isAskedFor: true) == .end)
-        #expect(IdleDecision(isActivatable: true, isAskedFor: false) == .rest)
-        #expect(IdleDecision(isActivatable: true, isAskedFor: true) == .rest)
+        #expect(IdleDecision(isActivatable: true, isAskedFor: false) == .endUntilCalled)
+        #expect(IdleDecision(isActivatable: true, isAskedFor: true) == .endUntilCalled)
     }
 
     @Test func `an idle service says what it does, and how to have it do otherwise`() {

@@ -98,7 +98,7 @@ extension UserStore {
     }
 
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
-        try checkRoom(for: [(key, value)], bytes: value.messageSize)
+        try checkRoom(for: [(key, value)], bytes: value.rowSize)
         try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
     }
 
@@ -121,7 +121,7 @@ extension UserStore {
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
-        if !values.isEmpty { try checkRoom(for: values, bytes: values.reduce(0) { $0 + $1.1.messageSize }) }
+        if !values.isEmpty { try checkRoom(for: values, bytes: values.reduce(0) { $0 + $1.1.rowSize }) }
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
@@ -308,13 +308,13 @@ extension Message {
 
 extension Value {
     /// About how many bytes the value takes in the database.
-    fileprivate var messageSize: Int {
+    fileprivate var rowSize: Int {
         switch self {
         case .boolean, .integer, .real, .date: 32
         case .string(let text): 32 + text.utf8Count
         case .data(let bytes): 32 + bytes.count
-        case .array(let values): values.reduce(32) { $0 + $1.messageSize }
-        case .dictionary(let values): values.reduce(32) { $0 + 16 + $1.key.utf8Count + $1.value.messageSize }
+        case .array(let values): values.reduce(32) { $0 + $1.rowSize }
+        case .dictionary(let values): values.reduce(32) { $0 + 16 + $1.key.utf8Count + $1.value.rowSize }
         }
     }
 }
