@@ -72,6 +72,8 @@ import Testing
         await #expect(throws: EngineError.self) { try await database.synchronize() }
         fails.withLock { $0 = false }
         try await database.synchronize()
+        let log = try FileManager.default.attributesOfItem(atPath: directory + "/stores.sqlite-wal")
+        #expect(log[.size] as? Int == 0)
         // What a power cut leaves if the log's pages were lost.
         let left = directory + "/left"
         try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)

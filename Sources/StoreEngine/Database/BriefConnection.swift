@@ -56,11 +56,12 @@ struct BriefConnection: ~Copyable {
         if sqlite3_backup_finish(backup) != SQLITE_OK { throw target.failure }
     }
 
-    /// Moves all of the write-ahead log into the database and syncs that. The next write begins the log anew.
+    /// Moves all of the write-ahead log into the database, syncs that and empties the log: what is left of a log whose
+    /// pages are lost would be laid over the database again.
     /// - Returns: whether it was done.
     func emptyLog() -> Bool {
         sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK
-            && sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_RESTART, nil, nil) == SQLITE_OK
+            && sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK
     }
 
     /// Moves as much of the write-ahead log into the database as possible.

@@ -118,8 +118,8 @@ final class Maintenance: Sendable {
         for continuation in waiting { continuation.resume(returning: result) }
     }
 
-    /// Moves what is in a log whose pages may be lost into the database, and has the next write begin the log anew: after
-    /// a power cut, SQLite would recover only what comes before the first page that is missing.
+    /// Moves what is in a log whose pages may be lost into the database, and empties the log: after a power cut, SQLite
+    /// would recover only what comes before the first page that is missing.
     private func replaceLog() -> Result<Void, EngineError> {
         do {
             guard try BriefConnection(path, flags: SQLITE_OPEN_READWRITE).emptyLog() else {
