@@ -50,7 +50,8 @@ extension Salvage {
             // Values without an account, and device-local ones, exist nowhere else. A store that isn't synced does not
             // come back from the remote either, nor does anything while no account is signed in.
             let isOnlyHere =
-                account <= 0 || account == current && (!isSignedIn || saved.unsynchronized.contains(name))
+                account <= 0 || !isSignedIn && current.map { $0 == account } != false
+                || account == current && saved.unsynchronized.contains(name)
             for row in last {
                 // What was written to an account that was here follows the values that it replaced, and may be a removal.
                 let isPending = row.isOwn && row.sequence > published
@@ -71,7 +72,7 @@ extension Salvage {
     }
 
     private func isRemoval(_ row: SavedRow) -> Bool {
-        row.value == nil && !row.isDropped && row.key.violation(limit: limits.keyLength) == nil
+        row.isNull && !row.isDropped && row.key.violation(limit: limits.keyLength) == nil
     }
 
     private func isValue(_ row: SavedRow, in store: String) -> Bool {
@@ -123,6 +124,8 @@ struct SavedRow {
     let counter: Int64
     let isOwn: Bool
     let isDropped: Bool
+    /// Whether there is no value, also none that can't be read.
+    let isNull: Bool
     let isProvisional: Bool
 
     /// Decodes a row; `nil` if its key or cause is invalid.
@@ -139,6 +142,7 @@ struct SavedRow {
         counter = min(max(0, (try? row.decode(forColumn: "counter")) ?? 0), Int64(UInt16.max))
         isOwn = cause.isOwn
         isDropped = cause == .dropped
+        isNull = (row["value"] as DatabaseValue?)?.isNull == true
         isProvisional = (try? row.decode(Bool.self, forColumn: "provisional")) ?? true
     }
 }
