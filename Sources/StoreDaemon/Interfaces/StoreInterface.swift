@@ -121,7 +121,9 @@ extension UserStore {
         let options = try call.message.readOptions(["if-generation": "t"])
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
-        if !values.isEmpty { try checkRoom(for: values, bytes: values.reduce(0) { $0 + $1.1.rowSize }) }
+        // What is there already takes no room.
+        let news = values.filter { !store.holds($0.1, for: $0.0) }
+        if !news.isEmpty { try checkRoom(for: news, bytes: news.reduce(0) { $0 + $1.1.rowSize }) }
         if options["if-generation"] != nil { daemon.writes.commit() }
         try write(call, daemon) {
             try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))

@@ -45,6 +45,11 @@ extension Store {
         return changed
     }
 
+    /// Whether setting a key to a value is no change.
+    package func holds(_ value: Value, for key: Key) -> Bool {
+        (localKeys.contains(key) ? overlay : shared).records[key]?.value == value
+    }
+
     /// Checks the rules for one key and its value, and returns the value's size. Too large a value is a quota error.
     func validate(_ value: Value, for key: Key, among values: [(Key, Value)]) throws(EngineError) -> Int {
         if let violation = key.violation(limit: limits.keyLength) { throw .key(violation) }

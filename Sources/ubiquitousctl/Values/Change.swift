@@ -26,7 +26,7 @@ struct Change {
 
     private func attempt(guarded isGuarded: Bool, _ wanted: ([Text: Value]) throws -> [Text: Value?]) async throws {
         let snapshot = try await store.snapshot()
-        let wanted = try wanted(snapshot.values)
+        let wanted = try wanted(snapshot.values).filter { $0.value != nil || snapshot.values[$0.key] != nil }
         let plan = Plan(wanted, on: snapshot.values)
         try plan.checkValues()
         if options.check {
