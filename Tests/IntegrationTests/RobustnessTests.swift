@@ -353,11 +353,21 @@ struct RobustnessTests {
     func `calls that expect no reply wait while their user rests, and are carried out in their order`() async throws {
         try await withFullStores { machine, stores in
             let busy = try RawClient(machine.bus, as: Users.client)
+            // A program may send a call and end.
+            let leaving = try RawClient(machine.bus, as: Users.client)
+            leaving.get(stores[0], "key 1")
+            _ = leaving.receive()
             for _ in 0..<100 { busy.historyUnanswered(stores[0], "key 1") }
+            leaving.setUnanswered(stores[0], "left", bytes: 1)
+            leaving.end()
             busy.setUnanswered(stores[0], "last", bytes: 1)
             busy.get(stores[0], "last")
             #expect(try await workingPart(machine, until: busy, has: 1) < 0.6)
-            #expect(try await machine.store("\(notes)0").value("last") == .data([1]))
+            let store = try machine.store("\(notes)0")
+            #expect(try await store.value("last") == .data([1]))
+            try await eventually("the call of who has left is carried out") {
+                await errorName { _ = try await store.value("left") } == ""
+            }
         }
     }
 

@@ -14,7 +14,7 @@ extension Clients {
         if !call.message.expectsReply {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
         }
-        if let refusal { return refuse(call, refusal, client) }
+        if let refusal { return call.message.expectsReply && refuse(call, refusal, client) }
         guard hasRoom(for: kind, client) else {
             return putOff(call, kind, client)
         }
@@ -58,7 +58,7 @@ extension Clients {
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         guard call.message.expectsReply else {
-            daemon.logRefusal(error.message, of: client.uid, EventLoop.now)
+            daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, EventLoop.now)
             return false
         }
         // If even refusals pile up, the call stays unanswered, and the bus's bound on such calls stops the caller.

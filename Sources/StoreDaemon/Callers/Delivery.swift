@@ -131,12 +131,17 @@ final class Delivery {
         return isFirst
     }
 
-    /// Forgets everything, because the client has disconnected.
+    /// Forgets everything, because the client has disconnected, but for the calls that expect no reply: a program may
+    /// send one and end.
     func close() {
-        while let work = waiting.removeFirst() { leave(work) }
+        var left = WaitingLine()
+        while let work = waiting.removeFirst() {
+            if work.isUnanswered { left.add(work, isNext: false) } else { leave(work) }
+        }
+        waiting = left
         retry = nil
         share.counted[ObjectIdentifier(self)] = nil
-        share.waiting[ObjectIdentifier(self)] = nil
+        if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
         setUnread(0)
         share.wake()
     }

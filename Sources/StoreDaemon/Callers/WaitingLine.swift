@@ -13,6 +13,9 @@ struct WaitingWork {
     /// The subscription whose signal it is.
     var subscription: AnyObject?
     let work: () -> Void
+
+    /// Whether it is a call whose caller expects no reply.
+    var isUnanswered: Bool { !isAnswered && subscription == nil }
 }
 
 /// What waits for a client, in its order.
