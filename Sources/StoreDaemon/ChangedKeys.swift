@@ -50,8 +50,9 @@ final class ChangedKeys {
     /// Returns these keys and later ones. If these are too many, only the later ones.
     func merged(with later: ChangedKeys) -> ChangedKeys {
         if self === later { return self }
-        if let merged = later.merges.first(where: { $0.former === self })?.merged { return merged }
+        if let merged = later.merges.first(where: { $0.former === self && $0.merged != nil })?.merged { return merged }
         let result = union(later)
+        later.merges.removeAll { $0.former == nil || $0.merged == nil }
         if later.merges.count == Self.mostMerges { later.merges.removeFirst() }
         later.merges.append(Merge(former: self, merged: result))
         return result
