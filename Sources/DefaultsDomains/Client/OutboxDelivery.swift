@@ -43,15 +43,14 @@ package struct OutboxDelivery {
     private func deliverAbandoned(_ file: OutboxFile) async throws {
         guard let right = file.delivery() else { return }
         defer { extendLifetime(right) }
-        let abandoned = file.abandoned()
-        // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
-        let isOnce = file.canRemove(abandoned)
         var (left, failure) = ([Outbox.Write](), (any Error)?.none)
-        for target in Set(abandoned.map { OutboxTarget($0, of: domain) }) {
+        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain) }) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
-            let writes = file.abandoned().filter {
-                OutboxTarget($0, of: domain) == target && (isOnce || $0.generation > 0)
-            }
+            let found = file.abandoned().filter { OutboxTarget($0, of: domain) == target }
+            // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
+            let isOnce = file.canRemove(left + found)
+            let writes = found.filter { isOnce || $0.generation > 0 }
+            if writes.isEmpty { continue }
             do {
                 let settled = try await deliver(writes, to: target)
                 await delivered(settled)
