@@ -142,7 +142,9 @@ struct AccountKeys {
             kept.awaited = held.awaited
             kept.wasPlain.formUnion(former.plain)
             if kept == before { return }
-            return try kept.write(.next, in: directory)
+            // Another account's key may be in the slot for the next one.
+            let next = try? AccountKeyFile.read(.next, in: directory)
+            return try kept.write(next.map { $0.key == kept.key } == false ? .current : .next, in: directory)
         }
         if let present = try? AccountFile.read(in: directory) { try clearNext(of: present) }
         try AccountKeyFile(

@@ -69,7 +69,7 @@ struct Resolution {
     private func continueSync(with file: AccountFile) async throws {
         var next = file
         // A move that has not switched to its key yet ends with the former account.
-        if side == .remote { next.movingTo = nil }
+        if side == .remote { (next.movingTo, next.bringsValues) = (nil, nil) }
         try await account.reach(file.url, file.credentials, account.keys.protection(of: next).0) { backend in
             switch side {
             case .local: try await backend.restore(file.account)

@@ -94,12 +94,15 @@ struct SignIn {
 
     private func file(of remote: RemoteAccount, isEncrypted: Bool) -> AccountFile {
         let devices = account.sync.devices
+        let present = try? account.saved.read()
+        // A renewal must not forget that values are still to be uploaded.
+        let stillBrings = present?.account == remote.identifier && present?.bringsValues == true
         return AccountFile(
             url: request.url, account: remote.identifier, credentials: request.credentials,
             deviceName: request.deviceName ?? devices.own.name,
             announcesName: request.deviceName != nil || devices.announcesName,
             isEncrypted: isEncrypted ? true : nil, isPaused: staysPaused ? true : nil,
-            bringsValues: request.bringsValues && remote.isNew ? true : nil)
+            bringsValues: stillBrings || request.bringsValues && remote.isNew ? true : nil)
     }
 
     private func finish(_ remote: RemoteAccount) throws {

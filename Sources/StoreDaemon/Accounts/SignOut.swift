@@ -22,13 +22,11 @@ struct SignOut {
         try await account.files.inTurn {
             try check()
             guard RemoteAddress.areSame(account.url, place) else { throw Self.signedInElsewhere }
-            if !keepsValues {
-                // Before the file, so that the user can sign out again after a crash in between, or a power cut.
-                try account.attempts.change { try account.sync.signOut(keepingValues: false) }
-                try await account.database.synchronize()
-                if account.sync.isSignedIn { throw Self.signedInElsewhere }
-            }
+            // Before the file, so that the user can sign out again after a crash in between, or a power cut.
+            let clearing = keepsValues ? .success(()) : try await clear()
+            if !keepsValues, account.sync.isSignedIn { throw Self.signedInElsewhere }
             try account.attempts.change(leave)
+            try clearing.get()
         }
     }
 
@@ -38,6 +36,13 @@ struct SignOut {
         // Nobody is told the phrase while the account moves.
         try account.move.checkIsOver()
         if keepsLastKey { try account.keys.checkMayLeave(isReachable: account.sync.lastError == nil) }
+    }
+
+    /// Removes the values.
+    /// - Returns: the error, if they may come back after a power cut.
+    private func clear() async throws -> Result<Void, any Error> {
+        if account.sync.isSignedIn { try account.attempts.change { try account.sync.signOut(keepingValues: false) } }
+        do { return .success(try await account.database.synchronize()) } catch { return .failure(error) }
     }
 
     private func leave() throws {
