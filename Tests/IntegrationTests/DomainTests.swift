@@ -83,6 +83,20 @@ struct DomainTests {
         }
     }
 
+    @Test func `who could not open all domains is subscribed to none`() async throws {
+        try await withMachine { machine in
+            let (reader, writer) = (try machine.client(), try machine.client())
+            let (told, other) = (try reader.domain(app), try reader.domain("org.example.Other"))
+            for domain in [told, other] { try await domain.listen() }
+            #expect(await errorName { _ = try await reader.defaults.open([app, "a/b"], subscribing: true) } != "")
+            _ = try await reader.defaults.open(["org.example.Other"], subscribing: true)
+            try await writer.domain(app).set("size", .integer(1))
+            try await writer.domain("org.example.Other").set("size", .integer(1))
+            _ = try await other.signal("the other's") { $0.keys == ["size"] }
+            #expect(told.received.isEmpty)
+        }
+    }
+
     @Test func `a subscription at a layer's own path is told from there, and ends there`() async throws {
         try await withMachine { machine in
             let (reader, writer) = (try machine.client(), try machine.client())

@@ -71,10 +71,10 @@ extension Clients {
         return [prefix + BusNames.hostSuffix]
     }
 
-    /// Refuses a subscription to a domain beyond the user's bound.
-    func checkDomainSubscriptions(of client: Client) throws(BusError) {
+    /// Refuses subscriptions to domains beyond the user's bound.
+    func checkDomainSubscriptions(of client: Client, adding count: Int = 1) throws(BusError) {
         let bound = daemon.configuration.bounds.domainSubscriptions
-        guard client.share.subscriptions[.domains] < bound else {
+        guard client.share.subscriptions[.domains] + count <= bound else {
             throw .limitsExceeded("A user may have \(bound) subscriptions to domains. End some with Unsubscribe.")
         }
     }

@@ -26,10 +26,8 @@ extension UserDomains {
         // All are in memory at once, and count against the user's share of it.
         var held: [UserStore] = []
         defer { for layer in held { layer.release() } }
-        let opened = try names.compactMap { name in
-            try open(
-                name, program, call.peer, subscribing: options.boolean("subscribe", default: false), holding: &held)
-        }
+        let opened = try names.compactMap { try open($0, program, call.peer, holding: &held) }
+        if options.boolean("subscribe", default: false) { try subscribe(call.peer, to: opened) }
         var room = Self.largestAnswer
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
@@ -58,7 +56,7 @@ extension UserDomains {
 
     /// - Returns: `nil` if the domain does not exist for the caller.
     private func open(
-        _ name: String, _ program: Program?, _ peer: Peer, subscribing: Bool, holding held: inout [UserStore]
+        _ name: String, _ program: Program?, _ peer: Peer, holding held: inout [UserStore]
     ) throws -> Opened? {
         let client = daemon.clients.client(peer)
         let domain = try resolve(name, program)
@@ -69,13 +67,22 @@ extension UserDomains {
         held.hold(values)
         guard let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer) else { return nil }
         held.hold(host)
-        if subscribing { try values.subscribe(peer, alsoTo: host, at: path, daemon) }
         var managed = managed(domain, for: peer)
         let isOwn = domain == program?.domain
         if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
         return Opened(
             name: domain, values: values, host: host, managed: managed, isWritable: access == .write,
             store: isOwn ? program?.store ?? "" : "")
+    }
+
+    /// Subscribes to all of the domains, or to none.
+    private func subscribe(_ peer: Peer, to domains: [Opened]) throws {
+        let client = daemon.clients.client(peer)
+        let paths = domains.filter { !$0.values.isSubscribed(client, at: $0.values.path) }.map(\.values.path)
+        try daemon.clients.checkDomainSubscriptions(of: client, adding: Set(paths).count)
+        for domain in domains {
+            try domain.values.subscribe(peer, alsoTo: domain.host, at: domain.values.path, daemon)
+        }
     }
 
     /// Returns the domain that a name means. "" means the program's own.
