@@ -355,10 +355,16 @@ struct RobustnessTests {
             let busy = try RawClient(machine.bus, as: Users.client)
             // A program may send a call and end.
             let leaving = try RawClient(machine.bus, as: Users.client)
+            func hear(_ isAwaited: (WireReply) -> Bool) throws {
+                while !(try #require(leaving.turn(waiting: 1000)).contains(where: isAwaited)) {}
+            }
             leaving.get(stores[0], "key 1")
-            _ = leaving.receive()
-            for _ in 0..<100 { busy.historyUnanswered(stores[0], "key 1") }
+            try hear { $0.sender != "org.freedesktop.DBus" }
+            for _ in 0..<40 { busy.historyUnanswered(stores[0], "key 1") }
             leaving.setUnanswered(stores[0], "left", bytes: 1)
+            // Once the bus has answered this, it has passed the call on.
+            leaving.addMatch("type='signal',path='/nowhere'")
+            try hear { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
             leaving.end()
             busy.setUnanswered(stores[0], "last", bytes: 1)
             busy.get(stores[0], "last")
