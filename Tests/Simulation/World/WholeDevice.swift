@@ -28,6 +28,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// The account that the user wants to be signed in to.
     private var wanted: Int?
     private(set) var isSigningIn = false
+    /// How often the user has tried to sign in.
+    private var signIns = 0
     /// The remotes in which the user knows to have an account, so that none is made there.
     private var known: Set<Int> = []
     /// The keys whose markers the user has rejected.
@@ -187,6 +189,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
         if isMoving, account?.place != wanted { return signInLater() }
         isSigningIn = true
         hasLostKey = false
+        signIns += 1
+        let signIn = signIns
         world.trace.note(world.timeline.now, 8, UInt64(number), line: "device \(number) signs in to account \(wanted)")
         world.executor.start { [self] in
             do throws(RemoteError) {
@@ -205,7 +209,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
                     return process.sync.postpone(error)
                 }
                 if error.code == .keyNeeded { rejectOthers() }
-                world.timeline.after(minute) { [weak self] in self?.trySigningIn() }
+                // A user who has tried again meanwhile doesn't try twice.
+                world.timeline.after(minute) { [weak self] in
+                    if self?.signIns == signIn { self?.trySigningIn() }
+                }
             }
         }
     }
