@@ -98,42 +98,47 @@ package struct OutboxFile: Sendable {
 
     /// Removes writes that the service has taken. Writes that were added meanwhile stay.
     /// - Throws: why they are still there.
-    package func remove(_ taken: [Outbox.Write]) throws {
-        let taken = Dictionary(grouping: taken, by: \.target)
-        try update { taken[$0.target]?.contains($0) == true ? nil : $0 }
-    }
+    package func remove(_ taken: [Outbox.Write]) throws { try update(Self.removal(of: taken)) }
 
     /// Whether ``remove(_:)`` has room for what it leaves, for which a full disk may have none.
     package func canRemove(_ taken: [Outbox.Write]) -> Bool {
-        let taken = Dictionary(grouping: taken, by: \.target)
         let isRoom: Void? = try? withLock { () throws(SystemError) in
-            for path in paths {
-                guard case .outbox(let outbox) = load(path, settingAside: false) else { continue }
-                var rest = Outbox(domain: domain)
-                rest.add(outbox.writes.filter { taken[$0.target]?.contains($0) != true })
-                if rest == outbox || rest.writes.isEmpty { continue }
-                try Files.write(path + ".new", rest.encoded)
-                unlink(path + ".new")
+            for (path, rest) in updated(settingAside: false, Self.removal(of: taken)) where !rest.writes.isEmpty {
+                try Files.write(path + Self.newSuffix, rest.encoded)
+                unlink(path + Self.newSuffix)
             }
         }
         return isRoom != nil
+    }
+
+    private static func removal(of taken: [Outbox.Write]) -> (Outbox.Write) -> Outbox.Write? {
+        let taken = Dictionary(grouping: taken, by: \.target)
+        return { taken[$0.target]?.contains($0) == true ? nil : $0 }
     }
 
     /// Replaces each write by what a closure returns for it, or removes it.
     /// - Throws: why the outbox is as it was.
     package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws {
         try withLock { () throws(SystemError) in
-            for path in paths {
-                guard case .outbox(let outbox) = load(path, settingAside: true) else { continue }
-                var updated = Outbox(domain: domain)
-                updated.add(outbox.writes.compactMap(body))
-                if updated == outbox { continue }
-                if updated.writes.isEmpty {
+            for (path, outbox) in updated(settingAside: true, body) {
+                if outbox.writes.isEmpty {
                     _ = try Files.check { unlink(path) }
-                } else if !replace(path, by: updated) {
+                } else if !replace(path, by: outbox) {
                     throw SystemError(EIO)
                 }
             }
+        }
+    }
+
+    /// Returns the files that an update changes, with what they have to contain.
+    private func updated(
+        settingAside: Bool, _ body: (Outbox.Write) -> Outbox.Write?
+    ) -> [(path: String, outbox: Outbox)] {
+        paths.compactMap { path in
+            guard case .outbox(let outbox) = load(path, settingAside: settingAside) else { return nil }
+            var updated = Outbox(domain: domain)
+            updated.add(outbox.writes.compactMap(body))
+            return updated == outbox ? nil : (path, updated)
         }
     }
 
@@ -157,6 +162,9 @@ package struct OutboxFile: Sendable {
     }
 
     // MARK: Files
+
+    /// What the path of a file ends with until it replaces the outbox.
+    private static let newSuffix = ".new"
 
     /// In bytes: two layers of 4 MiB, and what the format adds.
     private static let maximumSize = 64 << 20
@@ -202,7 +210,7 @@ package struct OutboxFile: Sendable {
 
     private func replace(_ path: String, by outbox: Outbox) -> Bool {
         do {
-            try Files.replace(path, with: outbox.encoded, by: path + ".new")
+            try Files.replace(path, with: outbox.encoded, by: path + Self.newSuffix)
             return true
         } catch {
             return complain("Settings of \(domain) can't be kept in \(path): \(error).")
