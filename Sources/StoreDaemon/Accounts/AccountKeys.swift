@@ -63,17 +63,27 @@ struct AccountKeys {
         [attempted.key(at: url), present(elsewhereThan: url)].compactMap(\.self)
     }
 
-    /// Runs `body` with the keys that may open an encrypted account at a URL, until one does.
-    /// - Parameter tried: a protection whose key doesn't.
-    /// - Returns: the result of `body`; `nil` if no key opens the account.
+    /// Runs `body` with what is known of the encryption of an account that the user signs in to and, without a phrase,
+    /// with this device's other keys that may open it, until one does.
+    /// - Parameters:
+    ///   - isTrial: whether no account is created.
+    ///   - body: opens the account; `isCandidate` says whether the key is one of the others, which create no account.
     @BusActor
-    func tryCandidates<Result>(
-        at url: String, besides tried: Protection, _ body: (HeldKey) async throws -> Result
-    ) async throws -> Result? {
-        for key in candidates(at: url) where tried.held != key {
-            do { return try await body(key) } catch let error as RemoteError where error.code == .keyNeeded {}
+    func withKeys<Result>(
+        at url: String, _ options: EncryptionOptions, isTrial: Bool,
+        _ body: (Protection, _ isCandidate: Bool) async throws -> Result
+    ) async throws -> Result {
+        let tried = try protection(at: url, options, isTrial: isTrial)
+        do { return try await body(tried, false) } catch let error as RemoteError
+            where error.code == .keyNeeded && options.phrase == nil
+        {
+            for key in candidates(at: url) where tried.held != key {
+                do { return try await body(.key(key), true) } catch let error as RemoteError
+                    where error.code == .keyNeeded
+                {}
+            }
+            throw error
         }
-        return nil
     }
 
     // MARK: The keys

@@ -61,7 +61,9 @@ struct RemoteCheck {
     /// be refused.
     private func signInStep() async throws -> BackendCheck {
         do {
-            let remote = try await openWithAnyKey()
+            let remote = try await account.keys.withKeys(at: request.url, request.encryption, isTrial: true) {
+                protection, _ in try await open(protection)
+            }
             guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.inPlain, SignIn.inUse)) }
         } catch let error as RemoteError {
             let isNoObstacle =
@@ -73,19 +75,6 @@ struct RemoteCheck {
     }
 
     private func refused(_ error: RemoteError) -> BackendCheck { BackendCheck(step: "sign-in", failed: error) }
-
-    private func openWithAnyKey() async throws -> RemoteAccount {
-        let protection = try account.keys.protection(at: request.url, request.encryption, isTrial: true)
-        do { return try await open(protection) } catch let error as RemoteError
-            where error.code == .keyNeeded && request.encryption.phrase == nil
-        {
-            let remote = try await account.keys.tryCandidates(at: request.url, besides: protection) {
-                try await open(.key($0))
-            }
-            guard let remote else { throw error }
-            return remote
-        }
-    }
 
     private func open(_ protection: Protection) async throws -> RemoteAccount {
         let backend = try account.remotes.makeBackend(request.url, request.credentials, protection)

@@ -56,15 +56,11 @@ struct SignIn {
 
     /// Enters the remote's account with the request's phrase, or with this device's keys.
     private func enterWithAnyKey() async throws -> RemoteAccount {
-        let protection = try keys.protection(
-            at: request.url, request.encryption, isTrial: !request.createsAccount)
         do {
-            return try await enter(protection, creatingAccount: request.createsAccount)
-        } catch let error as RemoteError where error.code == .keyNeeded && request.encryption.phrase == nil {
-            let entered = try await keys.tryCandidates(at: request.url, besides: protection) {
-                try await enter(.key($0), creatingAccount: false)
+            return try await keys.withKeys(at: request.url, request.encryption, isTrial: !request.createsAccount) {
+                try await enter($0, creatingAccount: request.createsAccount && !$1)
             }
-            if let entered { return entered }
+        } catch let error as RemoteError where error.code == .keyNeeded && request.encryption.phrase == nil {
             if request.isRenewal { try account.attempts.change { try takeCredentials(beforeKey: error) } }
             throw error
         }
