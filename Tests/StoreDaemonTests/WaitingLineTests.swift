@@ -8,9 +8,8 @@ import Testing
     private final class Subscription {}
 
     private func work(_ bytes: Int, _ subscription: Subscription? = nil) -> WaitingWork {
-        var work = WaitingWork(bytes: bytes, takesLong: false, held: nil) {}
-        work.subscription = subscription
-        return work
+        let kind = subscription.map { WaitingWork.Kind.signal(of: $0) } ?? .call
+        return WaitingWork(bytes: bytes, takesLong: false, held: nil, kind: kind) {}
     }
 
     @Test func `what waits goes in its order, and what had its turn goes before it`() {

@@ -87,7 +87,7 @@ extension Clients {
                 begin(kept, kind)
                 kept.dispatch()
             }
-            work.isAnswered = call.message.expectsReply
+            if !call.message.expectsReply { work.kind = .unansweredCall }
             try client.delivery.wait(work)
         } catch {
             return refuseLater(call, error, client)

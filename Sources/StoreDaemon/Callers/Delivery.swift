@@ -82,21 +82,21 @@ final class Delivery {
     /// The number of calls that expect no reply is bounded by what they hold.
     /// - Parameter isNext: whether it was admitted already, so that what waits came after it.
     func wait(_ work: WaitingWork, isNext: Bool = false) throws(BusError) {
-        if work.isAnswered, waitingCalls >= share.bounds.waitingCalls {
+        if work.isCall, waitingCalls >= share.bounds.waitingCalls {
             throw .limitsExceeded(
                 "The connection doesn't read its replies, and \(waitingCalls) of its calls wait. Read the replies.")
         }
         if let held = work.held { try share.hold(held) }
-        if work.isAnswered { waitingCalls += 1 }
+        if work.isCall { waitingCalls += 1 }
         add(work, isNext: isNext)
     }
 
     /// Sends a signal once there is room. A subscription has only one that waits, so no other bound is needed.
     /// - Parameter isNext: whether it has waited already, so that what waits came after it.
     func wait(toTell subscription: AnyObject, bytes: Int, isNext: Bool = false, _ work: @escaping () -> Void) {
-        var signal = WaitingWork(bytes: bytes, takesLong: false, held: nil, work: work)
-        (signal.isAnswered, signal.subscription) = (false, subscription)
-        add(signal, isNext: isNext)
+        add(
+            WaitingWork(bytes: bytes, takesLong: false, held: nil, kind: .signal(of: subscription), work: work),
+            isNext: isNext)
     }
 
     /// Forgets the signal of a subscription that has ended.
@@ -136,7 +136,7 @@ final class Delivery {
     func close() {
         var left = WaitingLine()
         while let work = waiting.removeFirst() {
-            if work.isUnanswered { left.add(work, isNext: false) } else { leave(work) }
+            if work.isUnansweredCall { left.add(work, isNext: false) } else { leave(work) }
         }
         waiting = left
         retry = nil
@@ -189,7 +189,7 @@ final class Delivery {
     }
 
     private func leave(_ work: WaitingWork) {
-        if work.isAnswered { waitingCalls -= 1 }
+        if work.isCall { waitingCalls -= 1 }
         if let held = work.held { share.release(held) }
     }
 

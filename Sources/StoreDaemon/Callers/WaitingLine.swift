@@ -8,14 +8,22 @@ struct WaitingWork {
     let takesLong: Bool
     /// What a call holds while it waits; `nil` for a signal.
     let held: HeldSize?
-    /// Whether it is a call whose caller expects a reply.
-    var isAnswered = true
-    /// The subscription whose signal it is.
-    var subscription: AnyObject?
+    var kind = Kind.call
     let work: () -> Void
 
-    /// Whether it is a call whose caller expects no reply.
-    var isUnanswered: Bool { !isAnswered && subscription == nil }
+    enum Kind {
+        case call
+        /// A call whose caller expects no reply.
+        case unansweredCall
+        case signal(of: AnyObject)
+    }
+
+    var isCall: Bool { if case .call = kind { true } else { false } }
+    var isUnansweredCall: Bool { if case .unansweredCall = kind { true } else { false } }
+
+    func isSignal(of subscription: AnyObject) -> Bool {
+        if case .signal(let own) = kind { own === subscription } else { false }
+    }
 }
 
 /// What waits for a client, in its order.
@@ -49,7 +57,9 @@ struct WaitingLine {
 
     /// Removes the signal of a subscription, if it waits.
     mutating func removeSignal(of subscription: AnyObject) {
-        guard let index = entries[start...].firstIndex(where: { $0?.subscription === subscription }) else { return }
+        guard let index = entries[start...].firstIndex(where: { $0?.isSignal(of: subscription) == true }) else {
+            return
+        }
         entries.remove(at: index)
     }
 }
