@@ -30,6 +30,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     private(set) var isSigningIn = false
     /// How often the user has tried to sign in.
     private var signIns = 0
+    /// How often the user has declared this device's state right.
+    private var resolutions = 0
     /// The remotes in which the user knows to have an account, so that none is made there.
     private var known: Set<Int> = []
     /// The keys whose markers the user has rejected.
@@ -185,8 +187,12 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
     /// Tries to sign in until it succeeds, as a patient user does.
     private func trySigningIn() {
         guard let process, let wanted, !isSigningIn, !isGone else { return }
-        // The service refuses to leave an account while only this device has its key.
-        if isMoving, account?.place != wanted { return signInLater() }
+        // The service refuses to leave an account while only this device has its key. If that account is gone, its move
+        // goes on once the user has said that this device is right.
+        if isMoving, account?.place != wanted {
+            resolve()
+            return signInLater()
+        }
         isSigningIn = true
         hasLostKey = false
         signIns += 1
@@ -261,6 +267,8 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             let backend = try? process.backend(of: world.places[account.place])
         else { return }
         isSigningIn = true
+        resolutions += 1
+        let resolution = resolutions
         world.trace.note(world.timeline.now, 9, UInt64(number), line: "device \(number) resolves")
         world.executor.start { [self] in
             let restored: Result<RemoteAccount, RemoteError>
@@ -277,7 +285,10 @@ final class WholeDevice: SimulatedDevice, @unchecked Sendable {
             case .failure(let error) where error.code == .keyNeeded: return process.sync.postpone(error)
             case .failure: break
             }
-            world.timeline.after(minute) { [weak self] in self?.resolve() }
+            // As in signing in, one loop is enough.
+            world.timeline.after(minute) { [weak self] in
+                if self?.resolutions == resolution { self?.resolve() }
+            }
         }
     }
 
