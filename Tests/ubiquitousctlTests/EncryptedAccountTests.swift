@@ -89,7 +89,7 @@ import UbiquitousStoreTesting
 
     @Test func `a script gets an account as it says, and one in plain where it says nothing`() async throws {
         try await Terminal.with { terminal in
-            let folders = try ["plain", "secret"].map {
+            let folders = try ["plain", "secret", "third"].map {
                 "folder://" + (try terminal.device.directory.makeDirectory($0, mode: 0o700))
             }
             expect(try await terminal.ctl("account", "sign-in", folders[0]), 0)
@@ -117,6 +117,13 @@ import UbiquitousStoreTesting
                     "account", "switch", folders[1], "--encrypt", "--bring-values", variables: german), 0,
                 "Das Konto hat neue Wiederherstellungswörter")
             #expect(try await terminal.ctl("account", "phrase").output.split(separator: " ").count == 12)
+            // Who leaves an encrypted account says what a new one is to be. An account that is there is joined as it is.
+            for words in [[], ["--check"], ["--json"]] {
+                let switching = try await terminal.ctl(
+                    arguments: ["account", "switch", folders[2], "--bring-values"] + words)
+                expect(switching, 3, "is encrypted", "--encrypt or --no-encrypt")
+            }
+            expect(try await terminal.ctl("account", "switch", folders[0]), 3, "--phrase-file")
             expect(
                 try await terminal.ctl("account", "sign-in", folders[1], "--encrypt", "--no-encrypt"), 2, "--no-encrypt"
             )

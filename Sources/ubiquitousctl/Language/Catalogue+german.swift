@@ -419,6 +419,8 @@ extension Catalogue {
         Sie das Passwort, falls andere es gesehen haben könnten. Lassen Sie es weg, dann werden Sie danach gefragt, \
         oder verwenden Sie --password-file.
         """,
+        "There is no account yet, and the one that this device would leave is encrypted.":
+            "Dort ist noch kein Konto, und das Konto, das dieses Gerät verlassen würde, ist verschlüsselt.",
         "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]":
             "Es gibt noch kein Konto. Verschlüsseln, damit nur Ihre Geräte es lesen können? [J/n]",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",

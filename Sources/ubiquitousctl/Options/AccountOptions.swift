@@ -91,7 +91,7 @@ extension AccountOptions {
     }
 
     /// Tests a remote.
-    /// - Throws: ``Failure`` with the step that failed.
+    /// - Throws: the failure of the first step that failed.
     @BusActor
     static func check(_ account: AccountObject, _ url: String, _ request: SignInOptions) async throws {
         let steps = try await steps(account, url, request)
@@ -109,7 +109,9 @@ extension AccountOptions {
         }
     }
 
-    private static func failure(_ wrong: BackendStep) -> Failure {
+    private static func failure(_ wrong: BackendStep) -> any Error {
+        // As signing in itself fails, for whoever wants an account that is there.
+        if wrong.code == .noAccount { return UbiquitousStoreError(.noAccount, wrong.detail) }
         let outcome: Outcome =
             switch (wrong.step, wrong.code) {
             case ("address", _): .usage

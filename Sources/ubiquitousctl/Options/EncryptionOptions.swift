@@ -35,11 +35,12 @@ struct EncryptionOptions: ParsableArguments {
     /// - Parameters:
     ///   - asks: whether to ask questions, if there is a terminal.
     ///   - mayLeaveValues: whether a new account would hide the values that are shown.
+    ///   - leavesEncrypted: whether this leaves an encrypted account for another remote.
     ///   - attempt: signs in with options.
     @BusActor
     func signIn(
         _ url: String, _ request: SignInOptions, to account: AccountObject, asks: Bool, mayLeaveValues: Bool,
-        _ attempt: @BusActor (SignInOptions) async throws -> Void
+        leavesEncrypted: Bool, _ attempt: @BusActor (SignInOptions) async throws -> Void
     ) async throws {
         var request = request
         request.encrypts = encrypt
@@ -49,6 +50,8 @@ struct EncryptionOptions: ParsableArguments {
         do {
             if asks, encrypt == nil, phraseFile == nil {
                 guard try await ask(&request, mayLeaveValues: mayLeaveValues, attempt) else { return }
+            } else if leavesEncrypted, encrypt == nil, phraseFile == nil, request.createsAccount == true {
+                return try await join(request, attempt)
             }
             try await attempt(request)
             if request.encrypts == true, signsIn { asks ? try await Phrase.show(account) : Phrase.remark() }
@@ -63,6 +66,21 @@ struct EncryptionOptions: ParsableArguments {
                 request.recoveryPhrase = $0
                 try await attempt(request)
             }
+        }
+    }
+
+    /// Signs in to an account that is there already. Makes none: whoever leaves an encrypted account says whether a new
+    /// one is to be encrypted.
+    @BusActor
+    private func join(
+        _ request: SignInOptions, _ attempt: @BusActor (SignInOptions) async throws -> Void
+    ) async throws {
+        var request = request
+        request.createsAccount = false
+        do { try await attempt(request) } catch let error as UbiquitousStoreError where error.code == .noAccount {
+            throw Failure(
+                .refused, "There is no account yet, and the one that this device would leave is encrypted.",
+                advice: "Use --encrypt or --no-encrypt.")
         }
     }
 

@@ -88,7 +88,10 @@ struct JoiningOptions: ParsableArguments {
         let asks = !options.change.check && !isThere
         let plan = "sign in to \(url)"
         let login = AskedLogin()
-        try await encryption.signIn(url, request, to: object, asks: asks, mayLeaveValues: isLeaving) { request in
+        try await encryption.signIn(
+            url, request, to: object, asks: asks, mayLeaveValues: isLeaving,
+            leavesEncrypted: account.isEncrypted && !isThere
+        ) { request in
             var request = login.completing(request)
             do {
                 try await options.signIn(
