@@ -125,8 +125,11 @@ public final class UbiquitousStore: Sendable {
     /// When this returns, the value survives a crash of the app and the service; after
     /// ``synchronize(waitingForRemote:)``, also a power cut.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if it is refused; the store is then as before. Without a service this waits
-    ///   for one. Cancelling the task ends the wait, but not the write.
+    /// Without a service this waits for one. Cancelling the task ends the wait, but not the write.
+    ///
+    /// - Throws: ``UbiquitousStoreError``. If the write is refused, because no store can hold it or there is no room
+    ///   (`quotaExceeded`), the store is as before. After another error, such as a full disk, the value stays in this
+    ///   process's copy, and the write is sent again until the service applies or refuses it.
     public func set<Value>(_ value: Value, for key: Key<Value>) async throws {
         try await store.writeAndWait([Text(key.name): try key.encode(value)])
     }
