@@ -471,6 +471,13 @@ extension ServiceMessages {
         "The form of the address is unknown": "Die Form der Adresse ist unbekannt",
         "The heads in the folder h are too large together; some were not read.":
             "Die Kopfdateien im Ordner h sind zusammen zu groß; einige wurden nicht gelesen.",
+        """
+        The identifier \"{1}\" is declared by apps that share neither their team nor their application-identifier, so \
+        none of them gets it: {2}
+        """: """
+        Die Kennung „{1}“ deklarieren Apps, die weder dasselbe Team noch dieselbe application-identifier haben, darum \
+        bekommt sie keine von ihnen: {2}
+        """,
         "The identifier \"{1}\" is declared by an installed manifest.":
             "Die Kennung „{1}“ ist bereits in einem installierten Manifest deklariert.",
         "The key \"{1}\" comes twice.": "Der Schlüssel „{1}“ kommt zweimal vor.",

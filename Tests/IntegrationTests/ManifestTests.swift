@@ -166,6 +166,13 @@ struct ManifestTests {
             let identifiers = try await entitled(machine)
             #expect(identifiers == ["app", notes, "team"])
             #expect(machine.device.log.contains("contested"))
+            let refusal = await failure {
+                try await machine.client().manager("OpenStore") {
+                    try $0.append("contested")
+                    try $0.appendDictionary {}
+                }
+            }
+            #expect(refusal?.message.contains("share neither their team") == true, "\(refusal?.message ?? "")")
         }
     }
 

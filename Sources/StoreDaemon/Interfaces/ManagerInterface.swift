@@ -52,6 +52,12 @@ extension Daemon {
     }
 
     private func notEntitled(_ identifier: String, _ client: Client, _ user: User) -> BusError {
+        if let sources = user.manifests.installed.disputed[identifier], client.identity.engine == .host {
+            return .store(
+                .notEntitled,
+                "The identifier \"\(identifier)\" is declared by apps that share neither their team nor their "
+                    + "application-identifier, so none of them gets it: \(sources.joined(separator: ", "))")
+        }
         let near = user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
         let hint =
             near.isEmpty

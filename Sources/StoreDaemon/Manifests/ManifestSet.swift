@@ -9,6 +9,8 @@ struct ManifestSet {
     private(set) var byIdentifier: [String: [Manifest]] = [:]
     /// The manifests of apps without a store.
     private(set) var withoutStore: [Manifest] = []
+    /// Identifiers that nobody gets, because unrelated apps declare them, with the paths of their manifests.
+    private(set) var disputed: [String: [String]] = [:]
 
     /// Combines manifests. Several may declare one identifier if they share their team or app.
     /// - Parameter manifests: each manifest with the path of its file.
@@ -25,10 +27,11 @@ struct ManifestSet {
             if Manifest.mayShare(group) {
                 set.byIdentifier[identifier] = group
             } else {
-                let sources = claims.map(\.source).sorted().joined(separator: ", ")
+                let sources = claims.map(\.source).sorted()
+                set.disputed[identifier] = sources
                 problems.append(
-                    "\(sources): the identifier \(identifier) is declared by apps that share neither their team"
-                        + " nor their application-identifier, so none of them gets it")
+                    "\(sources.joined(separator: ", ")): the identifier \(identifier) is declared by apps that share "
+                        + "neither their team nor their application-identifier, so none of them gets it")
             }
         }
         return (set, problems.sorted())
