@@ -25,13 +25,13 @@ package enum InstalledManifests {
     /// - Parameters:
     ///   - program: its path according to the kernel, with links resolved.
     ///   - directories: in order; files in later ones replace those in earlier ones.
-    /// - Returns: `nil` if there is none, or if there are several.
+    /// - Returns: `nil` if there is none, or if several name different stores.
     package static func manifest(ofProgram program: String, in directories: [String]) -> Manifest? {
         only(directories) { $0.executables.contains { isSame($0, program) } }
     }
 
     /// Returns the manifest of an app's identifier.
-    /// - Returns: `nil` if there is none, or if there are several.
+    /// - Returns: `nil` if there is none, or if several name different stores.
     package static func manifest(ofApp identifier: String, in directories: [String]) -> Manifest? {
         only(directories) { $0.applicationIdentifier == identifier }
     }

@@ -23,7 +23,7 @@ public struct LoopShare: Sendable {
     /// - Parameters:
     ///   - now: the time on the loop's clock.
     ///   - microseconds: how much.
-    /// - Returns: how much was taken until now if a rest is due, from which on nothing is missing; otherwise `nil`.
+    /// - Returns: what has been taken so far, if a rest is due that makes up for it; otherwise `nil`.
     public mutating func take(_ now: UInt64, _ microseconds: UInt64) -> UInt64? {
         (taken, counted) = (missing(now) + microseconds, now)
         guard taken >= Self.allowance else { return nil }

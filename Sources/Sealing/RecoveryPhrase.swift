@@ -69,11 +69,12 @@ package enum RecoveryPhraseError: Error, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .tooLong: "The recovery phrase is too long. Enter its 12 words, and nothing else."
-        case .wordCount(let count): "The recovery phrase has 12 words, and these are \(count). Enter all of them."
+        case .wordCount(let count):
+            "A recovery phrase has 12 words, and these are \(count). Enter all 12, and nothing else."
         case .unknownWord(let place):
-            "Word \(place) of the recovery phrase is not one of the words that there are. Check its spelling."
+            "Word \(place) of the recovery phrase is not in the list of words. Check its spelling."
         case .checksum:
-            "The recovery phrase does not add up: a word is wrong, or two are in each other's place. Compare it with your note."
+            "The recovery phrase is wrong: a word is incorrect, or two are swapped. Compare it with what you wrote down."
         }
     }
 }

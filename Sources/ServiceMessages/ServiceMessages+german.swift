@@ -57,8 +57,10 @@ extension ServiceMessages {
         """,
         "A file that was just written to the remote is missing there. The service retries.":
             "Eine soeben geschriebene Datei fehlt am Speicherort. Der Dienst versucht es erneut.",
-        "A manifest has {1} bytes at most.": "Ein Manifest darf höchstens {1} Bytes haben.",
+        "A manifest may have at most {1} bytes.": "Ein Manifest darf höchstens {1} Bytes haben.",
         "A newer call has ended this one.": "Ein neuerer Aufruf hat diesen beendet.",
+        "A recovery phrase has 12 words, and these are {1}. Enter all 12, and nothing else.":
+            "Es müssen 12 Wiederherstellungswörter sein (eingegeben: {1}). Geben Sie genau diese 12 ein.",
         "A sandboxed app may not do this.": "Ein Programm in einer Sandbox darf das nicht.",
         "A sandboxed app may read this domain and not write to it.":
             "Ein Programm in einer Sandbox darf diese Domain lesen, aber nicht ändern.",
@@ -103,21 +105,22 @@ extension ServiceMessages {
         "An account at this address can't be encrypted.": "Ein Konto an dieser Adresse lässt sich nicht verschlüsseln.",
         "An account at this kind of address can't be encrypted.":
             "Konten an Adressen dieser Art lassen sich nicht verschlüsseln.",
+        """
+        An account that this device has left does not have {1} of the store's changes yet; removing the store loses \
+        them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove --discard-changes \
+        {2}" removes them anyway.
+        """:
+            """
+        Einem Konto, das dieses Gerät verlassen hat, fehlen noch Änderungen des Speichers (Anzahl: {1}); wer ihn \
+        entfernt, \
+        verliert sie. Sie werden hochgeladen, sobald sich dieses Gerät dort wieder anmeldet; „ubiquitousctl \
+        stores remove --discard-changes {2}“ entfernt sie trotzdem.
+        """,
         "An encrypted account is here{1}. Its recovery phrase opens it.":
             "Hier liegt ein verschlüsseltes Konto{1}. Seine Wiederherstellungswörter öffnen es.",
         "An entry of the store {1} is corrupt.": "Ein Eintrag des Speichers {1} ist fehlerhaft.",
         "An integer can be {1} at most, and this is {2}.":
             "Eine ganze Zahl darf höchstens {1} sein; angegeben ist {2}.",
-        """
-        Another account of this device does not have {1} of the store's changes yet; removing the store loses them. \
-        They are uploaded when this device signs in there again; "ubiquitousctl stores remove --discard-changes \
-        {2}" removes them anyway.
-        """:
-            """
-        Einem anderen Konto dieses Geräts fehlen noch Änderungen des Speichers (Anzahl: {1}); wer ihn entfernt, \
-        verliert sie. Sie werden hochgeladen, sobald sich dieses Gerät dort wieder anmeldet; „ubiquitousctl \
-        stores remove --discard-changes {2}“ entfernt sie trotzdem.
-        """,
         "Another call has signed in to another account meanwhile; nothing was signed out.":
             "Ein anderer Aufruf hat inzwischen ein anderes Konto angemeldet; es wurde nichts abgemeldet.",
         "Another device of the account has given it a new key. Enter its recovery phrase.":
@@ -471,15 +474,15 @@ extension ServiceMessages {
         "The form of the address is unknown": "Die Form der Adresse ist unbekannt",
         "The heads in the folder h are too large together; some were not read.":
             "Die Kopfdateien im Ordner h sind zusammen zu groß; einige wurden nicht gelesen.",
-        """
-        The identifier \"{1}\" is declared by apps that share neither their team nor their application-identifier, so \
-        none of them gets it: {2}
-        """: """
-        Die Kennung „{1}“ deklarieren Apps, die weder dasselbe Team noch dieselbe application-identifier haben, darum \
-        bekommt sie keine von ihnen: {2}
-        """,
         "The identifier \"{1}\" is declared by an installed manifest.":
             "Die Kennung „{1}“ ist bereits in einem installierten Manifest deklariert.",
+        """
+        The identifier \"{1}\" is declared by apps that share neither their team nor their application-identifier, so \
+        none of them gets it. Their manifests are {2}.
+        """: """
+        Die Kennung „{1}“ deklarieren Apps, die weder dasselbe Team noch dieselbe application-identifier haben, darum \
+        bekommt sie keine von ihnen. Ihre Manifeste sind {2}.
+        """,
         "The key \"{1}\" comes twice.": "Der Schlüssel „{1}“ kommt zweimal vor.",
         "The key contains U+0000; leave that character out.":
             "Der Schlüssel enthält U+0000; lassen Sie das Zeichen weg.",
@@ -494,6 +497,8 @@ extension ServiceMessages {
         "The library sd-bus failed at {1}: {2}.": "In der Bibliothek sd-bus ist ein Fehler aufgetreten ({1}): {2}.",
         "The listing from {1} is invalid: {2}.": "Die Auflistung von {1} ist ungültig: {2}.",
         "The manifest is refused: {1}.": "Das Manifest wird abgelehnt: {1}.",
+        "The manifests of a store may have at most {1} local keys together.":
+            "Die Manifeste eines Speichers dürfen zusammen höchstens {1} lokale Schlüssel haben.",
         "The message ends where {1} should come.": "Die Nachricht endet zu früh; erwartet wird noch: {1}.",
         "The message has more than {1} {2} in one array.": "Die Nachricht hat mehr als {1} {2} in einem Array.",
         "The option \"ca-pem\" has {1}.": "Für die Option „ca-pem“ gilt: {1}.",
@@ -502,9 +507,9 @@ extension ServiceMessages {
         "The option \"{1}\" comes twice.": "Die Option „{1}“ kommt zweimal vor.",
         "The option \"{1}\" contains a control character, such as a line feed. Leave it out.":
             "Die Option „{1}“ enthält ein Steuerzeichen, etwa einen Zeilenumbruch. Lassen Sie es weg.",
-        "The option \"{1}\" has 8192 bytes at most.": "Die Option „{1}“ darf höchstens 8192 Bytes haben.",
         "The option \"{1}\" has to be of the type {2}.": "Die Option „{1}“ muss den Typ {2} haben.",
         "The option \"{1}\" is unknown.": "Die Option „{1}“ ist unbekannt.",
+        "The option \"{1}\" may have at most 8192 bytes.": "Die Option „{1}“ darf höchstens 8192 Bytes haben.",
         "The part of the store {1} in h/{2} is corrupt.": "Der Teil des Speichers {1} in h/{2} ist fehlerhaft.",
         """
         The path is wrong: {1} has no folder {2} in which {3} could be created. Check the spelling; on Nextcloud, \
@@ -521,19 +526,9 @@ extension ServiceMessages {
         Das Programm hat mehr Rechte als der Benutzer, der es aufgerufen hat; deshalb kann die Umgebung seinen \
         Bus nicht bestimmen.
         """,
-        "The proxy wants a password; it is a part of the address in https_proxy.":
+        "The proxy requires a password: add it to the address in https_proxy.":
             "Der Proxy verlangt ein Passwort; es gehört in die Adresse in https_proxy.",
         "The proxy {1}{2}.": "Der Proxy {1}{2}.",
-        """
-        The recovery phrase does not add up: a word is wrong, or two are in each other's place. Compare it with your \
-        note.
-        """:
-            """
-        Die Wiederherstellungswörter passen nicht zusammen: Eines ist falsch, oder zwei sind vertauscht. \
-        Vergleichen Sie sie mit Ihrer Notiz.
-        """,
-        "The recovery phrase has 12 words, and these are {1}. Enter all of them.":
-            "Es müssen 12 Wiederherstellungswörter sein (eingegeben: {1}). Geben Sie alle ein.",
         "The recovery phrase is not the one of the account at this address. Check that it is the right one.":
             """
         Die Wiederherstellungswörter gehören nicht zum Konto an dieser Adresse. Prüfen Sie, ob es die richtigen \
@@ -549,6 +544,13 @@ extension ServiceMessages {
         """,
         "The recovery phrase is too long. Enter its 12 words, and nothing else.":
             "Die Eingabe ist zu lang. Geben Sie nur die 12 Wiederherstellungswörter ein.",
+        """
+        The recovery phrase is wrong: a word is incorrect, or two are swapped. Compare it with what you wrote down.
+        """:
+            """
+        Die Wiederherstellungswörter passen nicht zusammen: Eines ist falsch, oder zwei sind vertauscht. \
+        Vergleichen Sie sie mit Ihrer Notiz.
+        """,
         """
         The recovery phrase opens none of the first {1} keys in the remote, more than people make. Remove those in \
         its folder a that none of your devices has made.
@@ -580,9 +582,9 @@ extension ServiceMessages {
         """,
         "The row that says which account the cluster holds is corrupt.":
             "Der Eintrag, in dem steht, welches Konto im Cluster liegt, ist fehlerhaft.",
-        "The server does not honour {1}, which is fine: it is not asked to.":
-            "Der Server beachtet {1} nicht; das macht nichts, denn der Dienst ist nicht darauf angewiesen.",
         "The server does not say what time it is.": "Der Server teilt die Uhrzeit nicht mit.",
+        "The server ignores {1}. That does no harm: the service doesn't rely on it.":
+            "Der Server beachtet {1} nicht; das macht nichts, denn der Dienst ist nicht darauf angewiesen.",
         "The server lists no folders, so files with the names in them are kept.":
             "Der Server listet keine Ordner auf; deshalb werden die Namen in eigenen Dateien geführt.",
         """
@@ -792,7 +794,7 @@ extension ServiceMessages {
         "What was deleted is still listed.": "Gelöschtes wird noch aufgelistet.",
         "What was deleted is still there.": "Gelöschtes ist noch da.",
         "What was written is not listed.": "Geschriebenes wird nicht aufgelistet.",
-        "Word {1} of the recovery phrase is not one of the words that there are. Check its spelling.":
+        "Word {1} of the recovery phrase is not in the list of words. Check its spelling.":
             "Das {1}. Wiederherstellungswort steht nicht in der Wortliste. Prüfen Sie die Schreibweise.",
         "a % must be followed by two hexadecimal digits": "auf ein % müssen zwei Hexadezimalziffern folgen",
         "a % must be followed by two hexadecimal digits, and control characters are not allowed":
@@ -808,14 +810,6 @@ extension ServiceMessages {
         "a dictionary": "ein Dictionary",
         "a dictionary has a key twice": "ein Dictionary enthält einen Schlüssel zweimal",
         "a dictionary's keys are out of order": "die Schlüssel eines Dictionarys sind nicht sortiert",
-        "the name has a control character; leave it out":
-            "der Name einer Domain enthält ein Steuerzeichen; lassen Sie es weg",
-        "the name has a noncharacter; leave it out":
-            "der Name einer Domain enthält ein Nichtzeichen; lassen Sie es weg",
-        "the name has a slash; leave it out":
-            "der Name einer Domain enthält einen Schrägstrich; lassen Sie ihn weg",
-        "the name has {1} bytes; shorten it to 255":
-            "der Name einer Domain hat {1} Bytes; kürzen Sie ihn auf 255",
         """
         a domain's name is 1 to 255 bytes of UTF-8 without slashes and control characters, and neither "." nor \
         ".."
@@ -824,8 +818,6 @@ extension ServiceMessages {
         der Name einer Domain hat 1 bis 255 Bytes UTF-8 ohne Schrägstriche und Steuerzeichen und ist weder „.“ \
         noch „..“
         """,
-        "the name is empty; give it 1 to 255 bytes of UTF-8":
-            "der Name einer Domain ist leer; er muss 1 bis 255 Bytes UTF-8 haben",
         "a folder is not the root directory; name one in it":
             "das Wurzelverzeichnis ist nicht möglich; geben Sie einen Ordner darin an",
         "a folder is on this machine; write three slashes, as in folder:///home/ada/Sync":
@@ -981,6 +973,16 @@ extension ServiceMessages {
         "the declaration is too long": "die Deklaration ist zu lang",
         "the disk is too slow for what is written; try again later":
             "der Datenträger ist zu langsam für das, was geschrieben wird; versuchen Sie es später noch einmal",
+        "the name has a control character; leave it out":
+            "der Name einer Domain enthält ein Steuerzeichen; lassen Sie es weg",
+        "the name has a noncharacter; leave it out":
+            "der Name einer Domain enthält ein Nichtzeichen; lassen Sie es weg",
+        "the name has a slash; leave it out":
+            "der Name einer Domain enthält einen Schrägstrich; lassen Sie ihn weg",
+        "the name has {1} bytes; shorten it to 255":
+            "der Name einer Domain hat {1} Bytes; kürzen Sie ihn auf 255",
+        "the name is empty; give it 1 to 255 bytes of UTF-8":
+            "der Name einer Domain ist leer; er muss 1 bis 255 Bytes UTF-8 haben",
         "the name of a namespace is too long": "der Name eines Namensraums ist zu lang",
         "the store {1} would be too large with what this device has of it twice":
             "der Speicher {1} würde zu groß mit dem, was dieses Gerät doppelt von ihm hat",
@@ -1057,6 +1059,8 @@ extension ServiceMessages {
         "{1} exists, but is not what was expected: {2}.{3}": "{1} ist vorhanden, aber nicht das Erwartete: {2}.{3}",
         "{1} has TLS: the address must begin with etcds://.":
             "{1} verwendet TLS: Die Adresse muss mit etcds:// beginnen.",
+        "{1} has a database that this service has not made.":
+            "{1} hat eine Datenbank, die nicht von diesem Dienst stammt.",
         "{1} is damaged. Unlock the account again with its recovery phrase.":
             "{1} ist beschädigt. Entsperren Sie das Konto erneut mit seinen Wiederherstellungswörtern.",
         "{1} is empty and on another device than before: is its drive mounted?":

@@ -18,7 +18,7 @@ enum IdleDecision: Equatable {
     var level: Logger.Level { self == .end ? .notice : .info }
 
     func sentence(after delay: Duration) -> String {
-        let words = "Nothing was to be done for \(delay.components.seconds) s"
+        let words = "Idle for \(delay.components.seconds) s"
         return switch self {
         case .endUntilCalled: "\(words): ending until the next call."
         case .end:

@@ -14,11 +14,11 @@ package import StoreDaemon
 struct Command: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ubiquitous-stored",
-        abstract: "Keeps small stores of settings for apps, and syncs a person's devices.",
+        abstract: "Keeps small stores of settings for apps, and syncs a user's devices.",
         discussion: """
-            The service answers on D-Bus as org.example.UbiquitousStore. Every option can be given in the \
-            environment as well: --idle-exit 60 is UBIQUITOUS_STORED_IDLE_EXIT=60, a repeatable option takes \
-            several values with colons between them, and a flag takes 1.
+            The service answers on D-Bus as org.example.UbiquitousStore. Every option but --check-configuration can \
+            be given in the environment as well: --idle-exit 60 is UBIQUITOUS_STORED_IDLE_EXIT=60, a repeatable \
+            option takes several values with colons between them, and a flag takes 1.
             """,
         version: Release.version)
 

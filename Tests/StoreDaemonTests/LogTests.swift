@@ -55,6 +55,6 @@ import Testing
         #expect(log.note(quota, "full", ofUser: 4_000_001, 2) != nil)
         #expect(log.note("org.freedesktop.DBus.Error.InvalidArgs", "x", ofUser: 4_000_002, 3) == nil)
         let next = log.note(quota, "full", ofUser: 4_000_000, Self.minute)
-        #expect(next?.hasSuffix("(So were 1 others since the last line.)") == true)
+        #expect(next?.hasSuffix("(Since the last such line, 1 more were.)") == true)
     }
 }

@@ -40,7 +40,7 @@ import UbiquitousStoreTesting
             try await eventually("the terminal is silent") { !other.isEchoing }
             // One in sixteen orders of a phrase's words has the right checksum; these words never do.
             other.type(Array(repeating: "abandon", count: 12).joined(separator: " ") + "\n")
-            try await other.shows("does not add up")
+            try await other.shows("The recovery phrase is wrong")
             try await eventually("the terminal is silent") { !other.isEchoing }
             // As from the screen that shows them.
             let lines = person.screen.matches(of: /(?m)^ +\d+\. .*$/).map { String($0.output) }
@@ -65,7 +65,7 @@ import UbiquitousStoreTesting
                 try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("empty")), 2,
                 "There is no recovery phrase in the file")
             let doctor = try await terminal.ctl("doctor", url, "--phrase-file", terminal.file("wrong"))
-            #expect(doctor.code == 3 && doctor.output.contains("WRONG  key: The recovery phrase has 12"), "\(doctor)")
+            #expect(doctor.code == 3 && doctor.output.contains("WRONG  key: A recovery phrase has 12"), "\(doctor)")
             try terminal.write("words", "\u{FEFF}1. " + phrase.replacing(" ", with: ",\r\n2. ") + "\n")
             expect(try await terminal.ctl("account", "sign-in", url, "--phrase-file", terminal.file("words")), 0)
             #expect(try await terminal.ctl("status").output.contains("Encrypted     yes"))

@@ -15,5 +15,5 @@ extension RemoteError {
         }
     }
 
-    package static let proxyWish = "The proxy wants a password; it is a part of the address in https_proxy."
+    package static let proxyWish = "The proxy requires a password: add it to the address in https_proxy."
 }

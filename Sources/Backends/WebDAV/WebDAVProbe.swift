@@ -98,6 +98,7 @@ struct WebDAVProbe {
         let words = ignored.joined(separator: " and ")
         return BackendCheck(
             step: "conditions", isPassed: true,
-            detail: ignored.isEmpty ? "" : "The server does not honour \(words), which is fine: it is not asked to.")
+            detail: ignored.isEmpty
+                ? "" : "The server ignores \(words). That does no harm: the service doesn't rely on it.")
     }
 }

@@ -21,7 +21,7 @@ package struct DraftLimits: Equatable, Sendable {
     /// The most origins of a version vector outside a segment.
     package var contextOrigins = 64
 
-    /// All tails together are to be in an index of a bearable length, and what one store does not use another may.
+    /// Limits all tails together, so that the index stays short. What one store doesn't use, another may.
     package init(stores: Int, otherTails: Int) {
         inlineBytes = max(128, min(1 << 10, (16 << 10) / max(1, stores)))
         tailBytes = max(1 << 10, (24 << 10) - otherTails)
@@ -35,9 +35,9 @@ package protocol SegmentWriter {
 
     /// The first bits of this say to which bucket a key belongs; less than 2 to the power of ``Bucket/mostDepth``.
     func hash(of key: Key) -> Int
-    /// A bucket of a store's entries, under the name that says what is in it.
+    /// Writes a bucket of a store's entries, under the name that says what is in it.
     func write(_ entries: [Key: Entry], in bucket: Bucket, of store: String) -> (Written, name: Bits128, bytes: Int)
-    /// A version vector, likewise.
+    /// Writes a version vector, in the same way.
     func write(_ vector: VersionVector) -> (Written, name: Bits128)
 }
 

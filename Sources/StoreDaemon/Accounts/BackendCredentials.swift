@@ -35,7 +35,9 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
     func check() throws(BusError) {
         for (name, secret) in [("user", user), ("password", password), ("token", token)] {
             guard let secret else { continue }
-            if secret.utf8.count > 8192 { throw .invalidArguments("The option \"\(name)\" has 8192 bytes at most.") }
+            if secret.utf8.count > 8192 {
+                throw .invalidArguments("The option \"\(name)\" may have at most 8192 bytes.")
+            }
             if secret.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
                 throw .invalidArguments(
                     "The option \"\(name)\" contains a control character, such as a line feed. Leave it out.")

@@ -55,8 +55,10 @@ extension Daemon {
         if let sources = user.manifests.installed.disputed[identifier], client.identity.engine == .host {
             return .store(
                 .notEntitled,
-                "The identifier \"\(identifier)\" is declared by apps that share neither their team nor their "
-                    + "application-identifier, so none of them gets it: \(sources.joined(separator: ", "))")
+                """
+                The identifier "\(identifier)" is declared by apps that share neither their team nor their \
+                application-identifier, so none of them gets it. Their manifests are \(sources.joined(separator: ", ")).
+                """)
         }
         let near = user.manifests.entitled(client.identity).filter { Manifest.isNear($0, identifier) }.prefix(3)
         let hint =
@@ -202,7 +204,7 @@ extension Daemon {
         _ = try call.message.readOptions()
         let user = try users.user(clients.client(call.peer).uid)
         guard bytes.count <= Manifest.maximumSize else {
-            throw BusError.limitsExceeded("A manifest has \(Manifest.maximumSize) bytes at most.")
+            throw BusError.limitsExceeded("A manifest may have at most \(Manifest.maximumSize) bytes.")
         }
         let manifest: Manifest
         do { manifest = try Manifest(propertyList: bytes) } catch {

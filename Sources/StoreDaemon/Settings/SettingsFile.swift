@@ -101,7 +101,8 @@ private struct SettingsReader {
     private func name(ofSection line: Substring) throws(LineError) -> String {
         let name = String(line.dropFirst().dropLast())
         guard line.last == "]", SettingsEntry.all.contains(where: { $0.section == name }) else {
-            throw LineError(reason: "there is no section \(line.prefix(80)); there are \(SettingsEntry.sections)")
+            throw LineError(
+                reason: "there is no section \(line.prefix(80)); the sections are \(SettingsEntry.sections)")
         }
         return name
     }
@@ -113,7 +114,7 @@ private struct SettingsReader {
         let entries = SettingsEntry.all.filter { $0.section == section }
         guard let entry = entries.first(where: { $0.key == key }) else {
             let known = entries.map { $0.key + "=" }.joined(separator: ", ")
-            throw LineError(reason: "there is no \(key.prefix(80))= in [\(section)]; there are \(known)")
+            throw LineError(reason: "[\(section)] has no \(key.prefix(80))=; its keys are \(known)")
         }
         return entry
     }

@@ -9,8 +9,9 @@ internal import StoreEngine
 
 /// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
 ///
-/// Each database is copied in one transaction, and then the other files, which are only ever replaced whole, and before
-/// the database. So a copy is what a crash could leave, and the next start can recover from it.
+/// Each database is copied in one transaction, and then the other files. The service replaces those only as a whole, and
+/// before it writes the database. So a copy is in a state that a crash could have left, and the next start recovers from
+/// it.
 ///
 /// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
 enum DataBackup {

@@ -45,7 +45,7 @@ struct RefusalLog {
         }
         let left = users[uid]?.left ?? 0
         users[uid] = Refusals(lastLine: now)
-        let others = left == 0 ? "" : " (So were \(left) others since the last line.)"
+        let others = left == 0 ? "" : " (Since the last such line, \(left) more were.)"
         return "A write of \(UserName.text(of: uid)) was refused: \(message)\(others)"
     }
 }

@@ -446,14 +446,14 @@ final class User {
             daemon.logger.error(
                 """
                 A new database was made in \(directory.path), as nothing was left of the old one. What an account has \
-                comes back from its remote. Restore a backup if you miss something.
+                comes back from its remote. If something is missing, restore a backup.
                 """)
             return
         }
         daemon.logger.error(
             """
             The damaged database was set aside as \(fileName), with \(report.salvagedValues) values saved from it. \
-            What an account has comes back from its remote. Keep the file until you miss nothing.
+            What an account has comes back from its remote. Keep the file until you are sure that nothing is missing.
             """)
     }
 

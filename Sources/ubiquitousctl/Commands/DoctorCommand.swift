@@ -214,7 +214,8 @@ struct DoctorCommand: ServiceCommand {
             return Finding(
                 "disk",
                 "damaged databases were set aside: \(account.databasesSetAside.joined(separator: ", "))\nThe "
-                    + "service's log says what was saved of each. Remove it when nothing is missed.", isPassed: false)
+                    + "service's log says what was saved of each. Remove them once you are sure that nothing is missing.",
+                isPassed: false)
         }
         return Finding("disk", "there is room, and nothing was lost")
     }

@@ -296,8 +296,11 @@ struct WebDAVStorageTests {
 
     @Test func `a check says which conditions a server does not honour, and passes`() async throws {
         for (honoured, words) in [
-            ([], "The server does not honour If-None-Match and If-Match, which is fine: it is not asked to."),
-            (["if-none-match"], "The server does not honour If-Match, which is fine: it is not asked to."),
+            (
+                [],
+                "The server ignores If-None-Match and If-Match. That does no harm: the service doesn't rely on it."
+            ),
+            (["if-none-match"], "The server ignores If-Match. That does no harm: the service doesn't rely on it."),
             (["if-none-match", "if-match"], ""),
         ] {
             let files = Files()
