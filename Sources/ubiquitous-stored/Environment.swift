@@ -7,8 +7,9 @@ enum Environment {
     private enum Kind { case single, repeated, flag }
 
     private static let options: [(name: String, kind: Kind)] = [
-        ("bus", .single), ("state-directory", .single), ("manifest-directory", .repeated), ("mode", .single),
-        ("folder-root", .repeated), ("device-name", .single), ("allow-undeclared", .flag), ("idle-exit", .single),
+        ("bus", .single), ("state-directory", .single), ("manifest-directory", .repeated),
+        ("managed-directory", .repeated), ("mode", .single), ("folder-root", .repeated), ("device-name", .single),
+        ("allow-undeclared", .flag), ("idle-exit", .single),
         ("log-level", .single), ("configuration", .single),
     ]
 
