@@ -9,19 +9,19 @@ extension BusConnection {
     ///
     /// - Throws: ``BusError`` if the bus doesn't tell.
     public func allowance(of uid: UInt32) async throws -> Int? {
-        try await statistic("UserAccounting", ofEach: "ua(suu)a{ua{su}}") { account in
+        var bytes: Int?
+        try await readStatistic("UserAccounting", ofEach: "ua(suu)a{ua{su}}") { account in
             let isMeant = try account.readUInt32() == uid
-            var bytes: Int?
             try account.enterContainer("a", "(suu)")
             while try account.enterContainer("r", "suu") {
                 let (name, left, _) = (try account.readString(), try account.readUInt32(), try account.readUInt32())
-                if name == "Bytes" { bytes = Int(left) }
+                if isMeant, name == "Bytes" { bytes = Int(left) }
                 try account.exitContainer()
             }
             try account.exitContainer()
             try account.skip()
-            return isMeant ? bytes : nil
         }
+        return bytes
     }
 
     /// Returns how many bytes the bus holds for a connection that has not read them.
@@ -29,7 +29,7 @@ extension BusConnection {
     /// - Throws: ``BusError`` if the bus doesn't tell.
     public func undeliveredBytes(to name: String) async throws -> Int {
         if !reportsOnlyTotals, let bytes = try? await bytesAlone(of: name) { return bytes }
-        guard let bytes = try await bytesAmongAll(of: name) else {
+        guard let bytes = try await accounting.bytes(of: name) else {
             throw BusError.notSupported("The bus doesn't say what it holds for a connection.")
         }
         reportsOnlyTotals = true
@@ -53,41 +53,43 @@ extension BusConnection {
     }
 
     /// Asks dbus-broker.
-    private func bytesAmongAll(of name: String) async throws -> Int? {
-        try await statistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
-            let isMeant = try account.readString() == name
-            var bytes: Int?
+    func bytes(of names: Set<String>) async throws -> (bytes: [String: Int], time: UInt64) {
+        var bytes: [String: Int] = [:]
+        let time = try await readStatistic("PeerAccounting", ofEach: "sa{sv}a{su}") { account in
+            let peer = try account.readString()
             try account.skip()
             try account.readDictionary("su") { name in
                 let count = try account.readUInt32()
-                if name == "OutgoingBytes" { bytes = Int(count) }
+                if name == "OutgoingBytes", names.contains(peer) { bytes[peer] = Int(count) }
             }
-            return isMeant ? bytes : nil
         }
+        return (bytes, time)
     }
 
-    /// Searches the records of a part of dbus-broker's answer.
+    /// Reads the records of a part of dbus-broker's answer.
     ///
     /// - Parameters:
     ///   - record: the signature of a record's contents.
-    ///   - read: reads a record to its end; returns `nil` if it is another user's or connection's.
-    private func statistic(
-        _ part: String, ofEach record: String, _ read: @escaping @BusActor (Message) throws -> Int?
-    ) async throws -> Int? {
+    ///   - read: reads a record to its end.
+    /// - Returns: the microseconds that reading the answer took.
+    @discardableResult
+    private func readStatistic(
+        _ part: String, ofEach record: String, _ read: @escaping @BusActor (Message) throws -> Void
+    ) async throws -> UInt64 {
         try await call(Self.bus, Self.busPath, Self.statistics, "GetStats") { reply in
-            var found: Int?
+            let start = EventLoop.now
             try reply.readDictionary { name in
                 guard name == "org.bus1.DBus.Debug.Stats." + part else { return try reply.skip() }
                 try reply.enterVariant()
                 try reply.enterContainer("a", "(\(record))")
                 while try reply.enterContainer("r", record) {
-                    found = try read(reply) ?? found
+                    try read(reply)
                     try reply.exitContainer()
                 }
                 try reply.exitContainer()
                 try reply.exitContainer()
             }
-            return found
+            return EventLoop.now - start
         }
     }
 

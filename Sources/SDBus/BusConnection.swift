@@ -60,6 +60,7 @@ public final class BusConnection {
     var pendingCalls: [ObjectIdentifier: PendingCall] = [:]
     /// Whether the bus doesn't report what it holds for one connection, but does for all: dbus-broker.
     var reportsOnlyTotals = false
+    private(set) lazy var accounting = PeerAccounting { [unowned self] in try await bytes(of: $0) }
 
     private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
         self.bus = bus
@@ -151,7 +152,7 @@ public final class BusConnection {
         sd_bus_is_open(bus) > 0
     }
 
-    /// Sends a message. What the socket doesn't take at once is sent later. A call that is sent so gets no answer.
+    /// Sends a message. What the socket doesn't take at once is sent later. A call sent this way gets no answer.
     ///
     /// - Throws: ``BusError`` if the connection is gone, or if too much waits to be sent.
     ///
