@@ -163,6 +163,7 @@ public final class UbiquitousStore: Sendable {
     }
 
     /// Returns a key's earlier values on this device, the newest first: at most 16, of the last 90 days.
+    /// Those of all keys together have 1 MiB at most; the oldest go first.
     ///
     /// Values that aren't of the key's type are left out.
     ///

@@ -145,8 +145,8 @@ import Testing
         func value(_ index: Int) -> Value { .data([UInt8](repeating: UInt8(index), count: 200_000)) }
         for index in 0..<7 { try device.write([("k", value(index))]) }
         #expect(try history().map(\.value) == [5, 4, 3, 2, 1].map(value))
-        #expect(try history("old").isEmpty)
         for index in 7..<20 { try device.write([("k", value(index))]) }
+        #expect(try history("old").isEmpty)
         let bytes = Int(try device.sql("SELECT sum(length(value)) FROM change")[0][0]) ?? 0
         #expect(bytes < 3 << 20)
         #expect(try history().map(\.value) == [18, 17, 16, 15, 14].map(value))
@@ -157,8 +157,10 @@ import Testing
         try device.write([("other", .boolean(true))])
         try device.write([("other", .boolean(false))])
         try device.write(removing: ["other"])
-        try device.write([("k", largest)])
-        try device.write(removing: ["k"])
+        for _ in 0..<2 {
+            try device.write([("k", largest)])
+            try device.write(removing: ["k"])
+        }
         #expect(try history().map(\.value) == [largest])
         #expect(try history("other").isEmpty)
     }

@@ -23,20 +23,41 @@ extension UserDomains {
         }
         let client = daemon.clients.client(call.peer)
         let program = try options.string("program").map { try self.program($0, for: client.identity) }
-        // All are in memory at once, and count against the user's share of it.
-        var held: [UserStore] = []
-        defer { for layer in held { layer.release() } }
-        let opened = try names.compactMap { try open($0, program, call.peer, holding: &held) }
-        if options.boolean("subscribe", default: false) { try subscribe(call.peer, to: opened) }
-        var room = Self.largestAnswer
-        try call.reply { reply in
+        let subscribes = options.boolean("subscribe", default: false)
+        call.answer(on: daemon) { [self] in
+            // A large domain with its history takes long to load, so others are served before the next one.
+            let slices = Slices()
+            let opening = Opening()
+            for name in names {
+                if let domain = try open(name, program, call.peer) { opening.add(domain) }
+                await slices.pauseIfDue()
+            }
+            return opening
+        } reply: { [self] reply, opening in
+            if subscribes { try subscribe(call.peer, to: opening.domains) }
+            var room = Self.largestAnswer
             try reply.container("a", "a{sv}") {
-                for domain in opened {
+                for domain in opening.domains {
                     let isOmitted = domain.weight > room
                     if !isOmitted { room -= domain.weight }
                     try reply.appendDictionary { try append(domain, to: reply, isOmitted: isOmitted) }
                 }
             }
+        }
+    }
+
+    /// The domains that a call opens. All are in memory at once, and count against the user's share of it.
+    @BusActor
+    private final class Opening {
+        private(set) var domains: [Opened] = []
+
+        isolated deinit {
+            for domain in domains { for layer in domain.layers { layer.release() } }
+        }
+
+        func add(_ domain: Opened) {
+            for layer in domain.layers { layer.hold() }
+            domains.append(domain)
         }
     }
 
@@ -49,24 +70,24 @@ extension UserDomains {
         let isWritable: Bool
         let store: String
 
+        var layers: [UserStore] { [values, host] }
+
         @BusActor var weight: Int {
             values.weight + host.weight + managed.weight
         }
     }
 
     /// - Returns: `nil` if the domain does not exist for the caller.
-    private func open(
-        _ name: String, _ program: Program?, _ peer: Peer, holding held: inout [UserStore]
-    ) throws -> Opened? {
+    private func open(_ name: String, _ program: Program?, _ peer: Peer) throws -> Opened? {
         let client = daemon.clients.client(peer)
         let domain = try resolve(name, program)
         let access = access(of: client.identity, to: domain)
         guard access != .none else { return nil }
         let path = try BusNames.domainPath(uid: user.uid, domain: domain)
         guard let values = try daemon.clients.layer(at: path, for: peer) else { return nil }
-        held.hold(values)
+        values.hold()
+        defer { values.release() }
         guard let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer) else { return nil }
-        held.hold(host)
         var managed = managed(domain, for: peer)
         let isOwn = domain == program?.domain
         if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
@@ -130,7 +151,8 @@ extension UserDomains {
         var layers: [UserStore] = []
         defer { for layer in layers { layer.release() } }
         for isHost in flags == 0 ? [false] : [false, true] {
-            layers.hold(try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost)))
+            layers.append(try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost)))
+            layers.last?.hold()
         }
         let changes = try layers.map { ($0, try $0.store.stage(setting: [], removing: Array($0.store.values.keys))) }
         do { try user.database.commit() } catch {
@@ -167,15 +189,6 @@ extension UserDomains {
                     try message.append(domains.user.database.layerLimits)
                 },
             ])
-    }
-}
-
-extension [UserStore] {
-    /// Holds a store, as long as the caller doesn't release those in the array.
-    @BusActor
-    fileprivate mutating func hold(_ store: UserStore) {
-        store.hold()
-        append(store)
     }
 }
 

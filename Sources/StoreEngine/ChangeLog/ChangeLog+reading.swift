@@ -50,12 +50,14 @@ enum ChangeReader {
         let length: Int?
     }
 
-    /// Calls `body` with each change of the replica, and with a function that reads its value's encoding.
+    /// Calls `body` with each change of the replica that has one of these sequences, and with a function that reads its
+    /// value's encoding.
     static func forEach(
-        of replica: Int64, _ db: Database, _ body: (Version, _ value: () -> [UInt8]?) throws -> Void
+        of replica: Int64, in sequences: ClosedRange<UInt64> = 0...ChangeID.lastSequence, _ db: Database,
+        _ body: (Version, _ value: () -> [UInt8]?) throws -> Void
     ) throws {
         try forEachRow(
-            of: replica,
+            of: replica, in: sequences,
             "sequence, generation, key, provisional, wall, counter, origin, n, cause, time, length(value), value",
             db
         ) { row in
@@ -71,8 +73,8 @@ enum ChangeReader {
         of replica: Int64, through last: UInt64 = ChangeID.lastSequence, limit: Int = -1, _ db: Database,
         _ body: (Outline) -> Void
     ) throws {
-        try forEachRow(of: replica, through: last, limit: limit, "sequence, key, cause, time, wall, length(value)", db)
-        { row in
+        try forEachRow(of: replica, in: 0...last, limit: limit, "sequence, key, cause, time, wall, length(value)", db) {
+            row in
             body(
                 Outline(
                     sequence: try row.counter(0), key: try row.key(1), cause: try row.cause(2),
@@ -82,15 +84,15 @@ enum ChangeReader {
     }
 
     private static func forEachRow(
-        of replica: Int64, through last: UInt64 = ChangeID.lastSequence, limit: Int = -1, _ columns: String,
+        of replica: Int64, in sequences: ClosedRange<UInt64>, limit: Int = -1, _ columns: String,
         _ db: Database, _ body: (ColumnReader) throws -> Void
     ) throws {
         let statement = try db.cachedStatement(
             sql: "SELECT \(columns) FROM change WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?")
         let handle = statement.sqliteStatement
         defer { sqlite3_reset(handle) }
-        sqlite3_bind_int64(handle, 1, ChangeID.of(replica, 0))
-        sqlite3_bind_int64(handle, 2, ChangeID.of(replica, last))
+        sqlite3_bind_int64(handle, 1, ChangeID.of(replica, sequences.lowerBound))
+        sqlite3_bind_int64(handle, 2, ChangeID.of(replica, sequences.upperBound))
         sqlite3_bind_int64(handle, 3, Int64(limit))
         while true {
             let result = sqlite3_step(handle)

@@ -25,8 +25,10 @@ package struct FormerValue: Equatable, Sendable {
 // For a store, in all of its accounts together.
 extension Retention {
     static let valuesPerKey = 16
-    /// 1 MiB, plus the bytes before the contents in an encoding, so that the largest value of a store is kept too.
-    static let bytesPerStore = 1 << 20 + 4
+    /// 1 MiB of rows, plus what surrounds the contents, so that the largest value of a store is kept too.
+    static let bytesPerStore = 1 << 20 + 4 + bytesPerRow
+    /// What a row counts besides its value. Loading a store reads every row, and values may have a byte each.
+    static let bytesPerRow = 128
     /// The number of surplus rows at which they are removed: about a millisecond's work.
     static let surplus = 1024
 }
@@ -66,20 +68,19 @@ extension UserDatabase {
     private func formerValues(
         of key: Key, in replica: Replica, limits: Limits, _ db: Database
     ) throws -> [Encoded] {
-        var successors: [Key: ChangeReader.Version] = [:]
+        guard let record = replica.records[key] else { return [] }
         var values: [Encoded] = []
-        var bytes = 0
-        try ChangeReader.forEach(of: replica.id, db) { version, encoded in
-            defer { successors[version.key] = version }
-            guard let successor = successors[version.key] else { return }
-            bytes += version.length ?? 0
-            guard version.key == key, bytes <= Retention.bytesPerStore, successor.time >= horizon,
-                values.count < Retention.valuesPerKey, let encoded = encoded(),
-                let (value, _) = try? Value.decode(encoded, limits: limits)
-            else { return }
-            let former = FormerValue(
-                value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor))
-            values.append((former, encoded.count, successor.generation))
+        var successor: ChangeReader.Version?
+        for sequence in (record.former + [record.sequence]).reversed() {
+            try ChangeReader.forEach(of: replica.id, in: sequence...sequence, db) { version, encoded in
+                defer { successor = version }
+                guard let successor, successor.time >= horizon, let encoded = encoded(),
+                    let (value, _) = try? Value.decode(encoded, limits: limits)
+                else { return }
+                let former = FormerValue(
+                    value: value, time: successor.time, origin: version.stamp.origin, why: .init(successor))
+                values.append((former, encoded.count, successor.generation))
+            }
         }
         return values
     }

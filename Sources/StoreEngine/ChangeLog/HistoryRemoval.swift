@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import PropertyList
+internal import Replication
 
 // Staged changes have to be in the database before its history is read, and memory has to follow what is removed.
 extension UserDatabase {
@@ -45,7 +46,8 @@ extension Replica {
         for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
         surplus.removeAll(where: gone.contains)
         history.rows = max(0, history.rows - gone.count)
-        history.bytes = max(0, history.bytes - changes.reduce(0) { $0 + $1.length })
+        let bytes = changes.reduce(0) { $0 + $1.length + Retention.bytesPerRow }
+        history.bytes = max(0, history.bytes - bytes)
     }
 }
 

@@ -45,6 +45,7 @@ extension UserDatabase {
             for sequences in replica.surplus.sorted().runs { try writer.remove(sequences, of: replica.id) }
         }
         replica.history.rows -= replica.surplus.count
+        replica.history.bytes -= replica.surplus.count * Retention.bytesPerRow
         replica.surplus = []
     }
 
@@ -128,7 +129,7 @@ struct Trimming {
     private(set) var expendable: [ClosedRange<UInt64>] = []
     /// The keys of which nothing is kept.
     private(set) var goneKeys: [Key] = []
-    /// The changes that are kept but aren't a key's last, and the bytes of their values.
+    /// The changes that are kept but aren't a key's last, and the bytes that they count.
     private(set) var history = (rows: 0, bytes: 0)
     var knownFrom: UInt64 = 0
     /// The number of tombstones that are kept, the latest ones, whatever speaks for the others.
@@ -172,8 +173,8 @@ struct Trimming {
     mutating func add(_ change: ChangeReader.Outline) {
         // Changed in place, so that the key is looked up once.
         guard let index = past.index(forKey: change.key) else { return addLast(change) }
-        let length = change.length ?? 0
-        bytes += length
+        let size = (change.length ?? 0) + Retention.bytesPerRow
+        bytes += size
         past.values[index].values += 1
         let former = past.values[index]
         past.values[index].replaced = change.time
@@ -184,7 +185,7 @@ struct Trimming {
         } else {
             isRun = false
             history.rows += 1
-            history.bytes += length
+            history.bytes += size
             past.values[index].kept.append(change.sequence)
             oldestLoss = min(oldestLoss, former.replaced)
         }
