@@ -46,6 +46,18 @@ struct RegisteredManifests {
         LocalKeys(manifests.values.filter { $0.identifier == identifier }.flatMap(\.localKeys))
     }
 
+    /// The most patterns of local keys that the manifests of a store may have together. All are read whenever the store
+    /// is loaded.
+    static let mostLocalKeys = 1024
+
+    /// Whether a manifest may be registered besides those of its store.
+    func hasRoom(for manifest: Manifest) -> Bool {
+        let others = manifests.values.filter {
+            $0.identifier == manifest.identifier && $0.applicationIdentifier != manifest.applicationIdentifier
+        }
+        return others.reduce(manifest.localKeys.count) { $0 + $1.localKeys.count } <= Self.mostLocalKeys
+    }
+
     /// Whether the same manifest is registered.
     func holds(_ manifest: Manifest) -> Bool { manifests[manifest.applicationIdentifier] == manifest }
 
