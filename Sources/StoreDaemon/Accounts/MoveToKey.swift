@@ -55,7 +55,7 @@ final class MoveToKey {
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow(for: .program) }
             try confirm()
         }
-        daemon.logger.notice("\(account.userName) moved the account to a new key.")
+        account.log(act: "\(account.userName) moved the account to a new key.")
     }
 
     /// If another key has stopped this device's sync, rejects it and continues under this device's key. Somebody with a

@@ -77,7 +77,7 @@ struct OtherKeys {
             }
         }
         account.cycles.listen()
-        account.daemon.logger.notice("\(account.userName) rejected other keys than the one of this device.")
+        account.log(act: "\(account.userName) rejected other keys than the one of this device.")
     }
 
     /// Makes the device wait for the recovery phrase of another key, because the account under its own key is gone and
