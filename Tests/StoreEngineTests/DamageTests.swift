@@ -11,6 +11,24 @@ import Testing
 
     init() throws { device = try Device() }
 
+    @Test(arguments: [
+        "CREATE VIEW v AS SELECT 1", "CREATE TABLE t (y, x AS (randomblob(1000000000)))",
+        "CREATE TRIGGER t INSERT ON change BEGIN SELECT 1; END",
+        "ALTER TABLE grdb_migrations RENAME TO m; CREATE VIEW grdb_migrations AS SELECT identifier FROM m",
+    ])
+    func `a database that defines more than the service does isn't its own`(definition: String) throws {
+        try fill()
+        #expect(try UserDatabase.isOwn(in: device.directory))
+        device.close()
+        #expect(try UserDatabase.isOwn(in: device.directory))
+        try device.sql(definition)
+        #expect(try !UserDatabase.isOwn(in: device.directory))
+        try Data([1, 2, 3]).write(to: URL(filePath: device.file))
+        #expect(try UserDatabase.isOwn(in: device.directory))
+        try FileManager.default.removeItem(atPath: device.file)
+        #expect(try UserDatabase.isOwn(in: device.directory))
+    }
+
     /// Fills three stores, with local values, a history and, unless refused, an account.
     private func fill(account: Bool = true) throws {
         if account {

@@ -67,6 +67,9 @@ extension Daemon {
     private func adopt(_ data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
         let user = UserDirectory(of: uid, in: configuration.stateDirectory)
         if !replaces { try checkIsFree(user) }
+        guard try await files.result(of: { try UserDatabase.isOwn(in: data.path) }) else {
+            throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
+        }
         try await files.result { try user.mark(data) }
         // The user's programs may have written meanwhile.
         if !replaces { try checkIsFree(user) }

@@ -29,6 +29,20 @@ struct BriefConnection: ~Copyable {
             message: String(cString: sqlite3_errmsg(handle)))
     }
 
+    /// Executes statements.
+    func execute(_ sql: String) throws {
+        if sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure }
+    }
+
+    /// Returns what the database's schema defines, each with its type and name. Definitions that SQLite can't parse are
+    /// among them.
+    /// - Throws: `DatabaseError`, also if one has more than 64 KiB.
+    func definitions() throws -> Set<String> {
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 10)
+        try execute("PRAGMA writable_schema = ON")
+        return Set(try strings("SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT 1000"))
+    }
+
     /// Returns the first column of a query's rows; nothing if there is no such table.
     func strings(_ query: String) throws -> [String] {
         var statement: OpaquePointer?

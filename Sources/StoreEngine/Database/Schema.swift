@@ -6,16 +6,16 @@ internal import Glibc
 
 /// The versions of the database's schema. A version that was released never changes.
 enum Schema {
+    /// The statements that make each version from the one before.
+    private static let versions = [
+        PackageResources.v1_sql, PackageResources.v2_sql, PackageResources.v3_sql, PackageResources.v4_sql,
+        PackageResources.v5_sql,
+    ].map { String(decoding: $0, as: UTF8.self) }
+
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        let versions = [
-            PackageResources.v1_sql, PackageResources.v2_sql, PackageResources.v3_sql, PackageResources.v4_sql,
-            PackageResources.v5_sql,
-        ]
         for (index, version) in versions.enumerated() {
-            migrator.registerMigration("v\(index + 1)") { db in
-                try db.execute(sql: String(decoding: version, as: UTF8.self))
-            }
+            migrator.registerMigration("v\(index + 1)") { db in try db.execute(sql: version) }
         }
         return migrator
     }
@@ -33,6 +33,27 @@ enum Schema {
             // A rollback journal exists only until the database is in WAL mode. So its creation was interrupted, and it
             // has no version yet. The next connection that writes rolls it back.
         }
+    }
+
+    /// Returns whether the database at a path defines nothing but what a version of this program does.
+    ///
+    /// Anything else may have been put there to do harm: a query of a view that stands in a table's place need not end.
+    /// A database whose definitions can't be read is damaged, and nothing of it is used.
+    static func isOwn(_ path: String) throws -> Bool {
+        guard access(path, F_OK) == 0 else { return true }
+        let found: Set<String>
+        do { found = try BriefConnection(path, flags: SQLITE_OPEN_READONLY).definitions() } catch let error
+            as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+        { return true }
+        let model = try BriefConnection(":memory:", flags: SQLITE_OPEN_READWRITE)
+        try model.execute("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
+        var own: Set<String> = []
+        for version in versions {
+            try model.execute(version)
+            own.formUnion(try model.definitions())
+        }
+        return found.isSubset(of: own)
     }
 
     /// Brings a database to the newest version.

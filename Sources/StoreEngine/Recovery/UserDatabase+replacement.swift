@@ -4,6 +4,17 @@ internal import GRDB
 internal import Replication
 
 extension UserDatabase {
+    /// Returns whether a directory's database, if it has one, defines only what this program does.
+    package static func isOwn(in directory: String) throws(EngineError) -> Bool {
+        do { return try Schema.isOwn("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
+    }
+
+    /// Returns the greatest generation that programs may know.
+    package func greatestGeneration() throws(EngineError) -> UInt64 {
+        let stored = try read { db in try Int64.fetchOne(db, sql: "SELECT max(generation) FROM store") }
+        return loadedStores.map(\.generation).reduce(max(UInt64(clamping: stored ?? 0), generationBase), max)
+    }
+
     /// Gives every store a generation that no program knows, from which alone changes are known.
     ///
     /// For a database that has replaced another one under running programs, such as a restored backup: its generations
