@@ -200,8 +200,13 @@ struct AdministrationTests {
                 atPath: "\(path)/u\(client.uid)", toPath: "\(machine.device.stateDirectory)/\(aside)")
             try await store.set("new", .integer(2))
             #expect(await errorName { try await adopt(root, aside, client.uid) } == "Conflict")
+            let known = try await store.snapshot().generation
             try await adopt(root, aside, client.uid, 0x1)
             #expect(try await machine.store().everything() == ["old": .integer(1)])
+            // However much is written afterwards, a program that knows the former data learns that it knows nothing.
+            for number in 0..<8 { try await machine.store().set("other", .integer(Int64(number))) }
+            try await machine.store().remove("other")
+            #expect(try await machine.store().snapshot(since: known).isComplete)
             let names = try await names(root)
             let former = try #require(names.first { $0.hasPrefix("u\(client.uid).") })
             // Back again.

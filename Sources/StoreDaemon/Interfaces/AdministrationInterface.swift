@@ -73,10 +73,12 @@ extension Daemon {
         try await files.result { try user.mark(data) }
         // The user's programs may have written meanwhile.
         if !replaces { try checkIsFree(user) }
+        // A damaged database doesn't say, and then the clock is what is left to tell the data apart.
+        let known = user.exists ? (try? users.user(uid).database.greatestGeneration()) ?? 0 : 0
         closeData(of: uid)
         try user.adopt(data, time: environment.time())
         logger.notice("The data \(data.name) is \(UserName.text(of: uid))'s now.")
-        _ = try users.user(uid)
+        try users.user(uid).database.raiseGenerations(above: known)
         try await files.result { try user.settle() }
     }
 
