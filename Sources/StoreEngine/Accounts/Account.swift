@@ -51,18 +51,15 @@ struct DatabaseProperties {
     init(_ db: Database, now: UInt64) throws {
         // A clock beyond the year 75000 is wrong.
         if try db.property("generation") == nil { try db.setProperty("generation", Int64(min(now, 1 << 61))) }
-        guard let generation = UInt64(counting: try db.property("generation") ?? 0) else {
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible generation")
-        }
-        generationBase = generation
+        generationBase = try db.counter("generation")
         guard let account = try db.account(try db.property("account") ?? Account.none) else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the current account has no row")
         }
         self.account = account
         previous = try db.property("backdrop").flatMap { try db.account($0) }
         isAwaitingRemote = try db.property("awaiting-remote") == 1
-        lastGarbageCollection = UInt64(bitPattern: try db.property("tidied") ?? 0)
-        watchedTime = UInt64(bitPattern: try db.property("watched") ?? 0)
+        lastGarbageCollection = try db.counter("tidied")
+        watchedTime = try db.counter("watched")
         endWord = try db.property("end").map(UInt64.init(bitPattern:))
     }
 }
@@ -70,6 +67,14 @@ struct DatabaseProperties {
 extension Database {
     func property<Kind: DatabaseValueConvertible>(_ name: String, as kind: Kind.Type = Int64.self) throws -> Kind? {
         try Kind.fetchOne(cachedStatement(sql: "SELECT value FROM property WHERE name = ?"), arguments: [name])
+    }
+
+    /// Returns a property with a number that this device counts; 0 if there is none.
+    func counter(_ name: String) throws -> UInt64 {
+        guard let count = UInt64(counting: try property(name) ?? 0) else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an impossible \(name)")
+        }
+        return count
     }
 
     func setProperty(_ name: String, _ value: (any DatabaseValueConvertible)?) throws {

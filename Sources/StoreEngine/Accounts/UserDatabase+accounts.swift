@@ -166,7 +166,7 @@ extension UserDatabase {
             if !others.isEmpty { try db.raiseGenerations(of: shownAccounts) }
             for name in others {
                 guard let other = try db.account(named: name) else { continue }
-                guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(identifier)\"") }
+                guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(name)\"") }
                 try db.saveOrigin(origin)
                 try db.carry(
                     from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),

@@ -107,8 +107,8 @@ extension UserDatabase {
                         """), arguments: [account.id]
             ).map { row in
                 AccountStore(
-                    identifier: row["identifier"], sequence: UInt64(bitPattern: row["last"]),
-                    published: UInt64(bitPattern: row["published"]))
+                    identifier: try row.decode(forColumn: "identifier"), sequence: try row.counter("last"),
+                    published: try row.counter("published"))
             }
         }
     }
