@@ -302,9 +302,23 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("set", "theme", "home"), 0)
             expect(try await terminal.ctl("account", "switch", work), 0)
             expect(try await terminal.ctl("set", "theme", "work"), 0)
-            expect(try await terminal.ctl2(remove), 3, "Another account", "--discard-changes")
+            for words in [[], ["--check"], ["--json", "--check"]] {
+                expect(
+                    try await terminal.ctl2(remove + words), 3, "An account that this device has left",
+                    "--discard-changes")
+            }
             expect(try await terminal.ctl("account", "switch", url), 0)
             #expect(try await terminal.ctl("get", "theme").output == "home")
+            // Signing out is leaving, too.
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl("set", "theme", "paused"), 0)
+            expect(try await terminal.ctl("account", "sign-out"), 0)
+            expect(try await terminal.ctl2(remove), 3, "An account that this device has left")
+            expect(try await terminal.ctl("account", "resume"), 3, "isn't signed in")
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "paused")
+            expect(try await terminal.ctl("set", "theme", "home"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
             // All accounts have everything now.
             expect(try await terminal.ctl2(remove), 0)
             #expect(try await terminal.ctl("get", "theme").output == "home")

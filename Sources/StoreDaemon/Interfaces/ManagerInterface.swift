@@ -153,13 +153,14 @@ extension Daemon {
 
     fileprivate func removeStore(_ call: MethodCall) throws {
         let identifier = try call.message.readString(atMost: TextBound.name)
-        let flags = try call.message.readFlags(0x3)
-        let (isEverywhere, discardsChanges) = (flags & 0x1 != 0, flags & 0x2 != 0)
+        let flags = try call.message.readFlags(0x7)
+        let (isEverywhere, discardsChanges, isCheck) = (flags & 0x1 != 0, flags & 0x2 != 0, flags & 0x4 != 0)
         let user = try users.user(clients.client(call.peer).uid)
         if !isEverywhere { try user.account.move.checkIsOver() }
-        let keys = try user.recovering {
-            if isEverywhere { return try user.removeEverywhere(identifier) }
+        let keys = try user.recovering { () -> [Key]? in
+            if isEverywhere { return try user.removeEverywhere(identifier, onlyChecking: isCheck) }
             if !discardsChanges { try user.checkAccountsHaveChanges(of: identifier) }
+            if isCheck { return try user.storeIdentifiers().contains(identifier) ? [] : nil }
             return try user.forget(identifier)
         }
         guard let keys else {

@@ -158,8 +158,8 @@ final class User {
         return keys
     }
 
-    /// Refuses to forget changes that only this device has: those that it would upload when it returns to another account,
-    /// and those of a store that is excluded from sync.
+    /// Refuses to forget changes that only this device has: those that it would upload when it returns to an account that
+    /// it has left, and those of a store that is excluded from sync.
     func checkAccountsHaveChanges(of identifier: String) throws {
         let excluded = try database.excludedChanges(in: identifier)
         guard excluded == 0 else {
@@ -171,13 +171,13 @@ final class User {
                 stores remove --discard-changes \(identifier)" removes them anyway.
                 """)
         }
-        let count = try database.changesOfOtherAccounts(in: identifier)
+        let count = try database.changesOfLeftAccounts(in: identifier, isSignedIn: account.sync.isSignedIn)
         if count == 0 { return }
         throw BusError.store(
             .conflict,
             """
-            Another account of this device does not have \(count) of the store's changes yet; removing the store loses \
-            them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove \
+            An account that this device has left does not have \(count) of the store's changes yet; removing the store \
+            loses them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove \
             --discard-changes \(identifier)" removes them anyway.
             """)
     }
@@ -188,8 +188,9 @@ final class User {
     }
 
     /// Removes a store's values on every device of the account.
+    /// - Parameter isCheck: whether only to find out if that would be refused.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
-    func removeEverywhere(_ identifier: String) throws -> [Key]? {
+    func removeEverywhere(_ identifier: String, onlyChecking isCheck: Bool) throws -> [Key]? {
         guard Manifest.isName(identifier), try storesWithValues().contains(identifier) else { return nil }
         let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
         if database.hasAccount {
@@ -200,6 +201,7 @@ final class User {
                 throw BusError.store(.conflict, "The account's values have not all arrived yet; try again after that.")
             }
         }
+        if isCheck { return [] }
         let keys = try database.removeEverything(in: identifier)
         account.sync.noteLocalChange()
         return keys

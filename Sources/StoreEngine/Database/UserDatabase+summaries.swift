@@ -75,10 +75,12 @@ extension UserDatabase {
         try pendingChanges(HiddenStores.isAppStore)
     }
 
-    /// Returns the number of keys of a store with a change that is pending in accounts other than the present one. Such
-    /// changes are uploaded when this device returns there.
-    package func changesOfOtherAccounts(in store: String) throws(EngineError) -> Int {
-        let condition = "account > 0 AND account <> \(account.id) AND synchronized AND identifier = ?"
+    /// Returns the number of keys of a store with a change that is pending in accounts that this device has left. Such
+    /// changes are uploaded when it returns there.
+    /// - Parameter isSignedIn: whether it is in the current account.
+    package func changesOfLeftAccounts(in store: String, isSignedIn: Bool) throws(EngineError) -> Int {
+        let present = isSignedIn ? account.id : 0
+        let condition = "account > 0 AND account <> \(present) AND synchronized AND identifier = ?"
         return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
     }
 

@@ -71,11 +71,12 @@ package struct ManagerObject: ServiceObject {
     ///   - everywhere: also remove its values on every device of the account.
     ///   - discardsChanges: also remove changes that other accounts of this device do not have yet.
     package func removeStore(
-        _ identifier: String, everywhere: Bool = false, discardingChanges discardsChanges: Bool = false
+        _ identifier: String, everywhere: Bool = false, discardingChanges discardsChanges: Bool = false,
+        onlyChecking isCheck: Bool = false
     ) async throws {
         try await call("RemoveStore") {
             try $0.append(identifier)
-            try $0.append((everywhere ? 0x1 : 0) | (discardsChanges ? 0x2 : 0) as UInt64)
+            try $0.append((everywhere ? 0x1 : 0) | (discardsChanges ? 0x2 : 0) | (isCheck ? 0x4 : 0) as UInt64)
         }
     }
 

@@ -76,10 +76,17 @@ struct StoresRemoveCommand: ServiceCommand {
                 let count = try await connection.account(ofUser: uid).unsavedChanges(check: change.check)
                 if let failure = Failure.unsaved(count) { throw failure }
             }
+            if change.check { try await removal(manager, onlyChecking: true) }
             return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
         } _: {
-            try await manager.removeStore(identifier, everywhere: everywhere, discardingChanges: discardChanges)
+            try await removal(manager)
         }
+    }
+
+    @BusActor
+    private func removal(_ manager: ManagerObject, onlyChecking isCheck: Bool = false) async throws {
+        try await manager.removeStore(
+            identifier, everywhere: everywhere, discardingChanges: discardChanges, onlyChecking: isCheck)
     }
 }
 

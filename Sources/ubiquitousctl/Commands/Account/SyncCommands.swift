@@ -46,6 +46,7 @@ struct ResumeCommand: ServiceCommand {
 
     func perform() async throws {
         try await options.make("Resuming") { _, account in
+            guard account.isSignedIn else { throw AccountOptions.notSignedIn }
             if account.isReset, let error = account.lastError { throw error }
             return account.state == .paused ? "resume sync" : nil
         } _: {
