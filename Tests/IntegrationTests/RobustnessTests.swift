@@ -192,6 +192,26 @@ struct RobustnessTests {
         withExtendedLifetime(temporary) {}
     }
 
+    @Test func `settings for a group of a hundred thousand members apply`() async throws {
+        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        let group = try #require(getgrgid(getegid()))
+        let name = String(cString: group.pointee.gr_name)
+        try await withMachine({
+            $0.environment = [
+                "LARGE_GROUPS": "\(3 << 20)", "LD_PRELOAD": preloaded.appending(path: "libSlowNames.so").path,
+            ]
+        }) { machine in
+            try """
+            <plist version="1.0"><dict><key>Groups</key><array><string>\(name)</string></array><key>Forced</key><dict>
+            <key>org.example.Editor</key><dict><key>size</key><integer>9</integer></dict></dict></dict></plist>
+            """.write(toFile: machine.device.managedDirectory + "/10.plist", atomically: true, encoding: .utf8)
+            let domain = try machine.client().domain("org.example.Editor")
+            try await eventually("the setting is forced") {
+                try await domain.managed()["forced"] == .dictionary(["size": .integer(9)])
+            }
+        }
+    }
+
     @Test func `a message of 33 MiB is refused, or disconnects its sender alone`() async throws {
         try await withMachine { machine in
             let (large, other) = (try machine.store(), try machine.store())

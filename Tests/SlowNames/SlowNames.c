@@ -6,6 +6,7 @@
 //   SLOW_NAMES, SLOW_USERS, SLOW_GROUPS  a file that is created at a lookup, and gets a byte for each lookup. Lookups
 //                                        hang until it is removed. If the variable is unset, as in the tests
 //                                        themselves, lookups work as usual
+//   LARGE_GROUPS                         the bytes that each group needs, as if it had many members
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -53,6 +54,8 @@ typedef int group_lookup(const char *, struct group *, char *, size_t, struct gr
 int getgrnam_r(const char *name, struct group *entry, char *buffer, size_t size, struct group **result) {
     const char *file = getenv("SLOW_GROUPS");
     if (file) wait_while_there(file);
+    const char *needed = getenv("LARGE_GROUPS");
+    if (needed && size < strtoul(needed, NULL, 10)) return ERANGE;
     group_lookup *next = (group_lookup *) dlsym(RTLD_NEXT, "getgrnam_r");
     *result = NULL;
     return next ? next(name, entry, buffer, size, result) : ENOSYS;

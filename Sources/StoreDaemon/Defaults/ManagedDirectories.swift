@@ -62,12 +62,12 @@ final class ManagedDirectories {
         return valid.keys.filter { $0.hasPrefix(directory + "/") }.map { String(Self.name($0)) }
     }
 
-    private func groupsFound(before: Set<String>, missing: [String]) {
-        for name in missing {
+    private func groupsFound(before: Set<String>, missing: [String: String]) {
+        for (name, reason) in missing.sorted(by: { $0.key < $1.key }) {
             logger.warning(
                 """
-                Managed settings name the group \(name), which is not known. It is looked up again each minute; until \
-                then they hold for nobody in it.
+                Managed settings name the group \(name), which \(reason). It is looked up again each minute; until then \
+                they hold for nobody in it.
                 """)
         }
         if groups.known == before { return }
@@ -110,6 +110,9 @@ private final class GroupNames {
     /// A thread of its own, because it may wait for half a minute, again and again.
     private let thread = WorkThread(WorkPool(threads: 1))
 
+    /// The names that the files have now. A lookup of others is over.
+    private var wanted: Set<String> = []
+
     /// Returns the names of the groups with these ids, as far as files name them.
     func names(of ids: [UInt32]) -> Set<String> {
         if numbers.isEmpty { return [] }
@@ -121,10 +124,13 @@ private final class GroupNames {
     /// The names that were reported as missing.
     private var missing: Set<String> = []
 
-    /// Looks up unknown names on another thread, and those that don't exist again each minute.
+    /// Looks up unknown names on another thread, and those that aren't found again each minute.
     ///
-    /// - Parameter done: called with the names that were known before and the names that are newly missing.
-    func look(up names: Set<String>, done: @escaping @BusActor (_ before: Set<String>, _ missing: [String]) -> Void) {
+    /// - Parameter done: called with the names that were known before, and those newly missing with the reason.
+    func look(
+        up names: Set<String>, done: @escaping @BusActor (_ before: Set<String>, _ missing: [String: String]) -> Void
+    ) {
+        wanted = names
         retry = nil
         missing.formIntersection(names)
         let before = known
@@ -132,11 +138,11 @@ private final class GroupNames {
         let unknown = names.subtracting(numbers.keys).sorted()
         if unknown.isEmpty { return }
         EventLoop.task { [self] in
-            guard let found = try? await thread.result(of: { Self.numbers(of: unknown) }) else { return }
+            guard let (found, absent) = try? await thread.result(of: { Self.numbers(of: unknown) }), names == wanted
+            else { return }
             numbers.merge(found) { $1 }
-            let absent = unknown.filter { found[$0] == nil }
-            let news = absent.filter { !missing.contains($0) }
-            missing = Set(absent)
+            let news = absent.filter { !missing.contains($0.key) }
+            missing = Set(absent.keys)
             done(before, news)
             if absent.isEmpty { return }
             retry = EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in
@@ -145,15 +151,36 @@ private final class GroupNames {
         }
     }
 
-    private nonisolated static func numbers(of names: [String]) -> [String: UInt32] {
-        var numbers: [String: UInt32] = [:]
+    /// Returns the ids of groups, and why others have none.
+    private nonisolated static func numbers(
+        of names: [String]
+    ) -> (found: [String: UInt32], absent: [String: String]) {
+        var (found, absent): ([String: UInt32], [String: String]) = ([:], [:])
         for name in names {
+            switch number(of: name) {
+            case .success(let number?): found[name] = number
+            case .success(nil): absent[name] = "is not known"
+            case .failure(let error): absent[name] = "can't be looked up (\(error))"
+            }
+        }
+        return (found, absent)
+    }
+
+    /// The most memory for a group with its members' names, in bytes: those of a million.
+    private nonisolated static let largest = 32 << 20
+
+    private nonisolated static func number(of name: String) -> Result<UInt32?, SystemError> {
+        var size = 64 << 10
+        while true {
             var entry = group()
             var result: UnsafeMutablePointer<group>?
-            var buffer = [CChar](repeating: 0, count: 64 << 10)
-            guard getgrnam_r(name, &entry, &buffer, buffer.count, &result) == 0, result != nil else { continue }
-            numbers[name] = entry.gr_gid
+            var buffer = [CChar](repeating: 0, count: size)
+            let code = getgrnam_r(name, &entry, &buffer, size, &result)
+            if code == 0, result != nil { return .success(entry.gr_gid) }
+            size *= 2
+            if code == ERANGE, size <= largest { continue }
+            // The man page of getgrnam_r(3) has these for groups that don't exist.
+            return [0, ENOENT, ESRCH, EBADF, EPERM].contains(code) ? .success(nil) : .failure(SystemError(code))
         }
-        return numbers
     }
 }
