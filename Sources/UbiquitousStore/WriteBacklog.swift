@@ -44,16 +44,19 @@ struct WriteBacklog {
         writes.last { $0.changes[key] != nil }?.changes[key]
     }
 
-    /// Adds a write, if there is room.
+    /// Adds a write, if there is room. If there is none, the backlog is as before.
     mutating func append(_ write: Write) -> Bool {
+        let mayBeFull = writes.count >= Self.maximumCount || size + write.size > Self.maximumSize
+        let former = mayBeFull ? self : nil
         writes.append(write)
         size += write.size
         if writes.count > threshold || size > Self.maximumSize { compact(droppingSmaller: false) }
         if isFull { compact(droppingSmaller: true) }
-        if !isFull { return true }
-        writes.removeLast()
-        size -= write.size
-        return false
+        if isFull, let former {
+            self = former
+            return false
+        }
+        return true
     }
 
     /// Makes a caller wait for the last write, if there is one.

@@ -267,6 +267,17 @@ struct LocalCopyTests {
         #expect(copy.visible.count == WriteBacklog.maximumCount)
     }
 
+    @Test func `a write that is refused leaves the one that it would have replaced`() {
+        var backlog = WriteBacklog()
+        func data(_ size: Int) -> Value { .data([UInt8](repeating: 0, count: size)) }
+        let writes = [write(["a": 1], ticket: 7)] + (["b", "c", "d"] as [Text]).map { write([$0: data(600_000)]) }
+        let areTaken = writes.map { backlog.append($0) }
+        let isTaken = backlog.append(write(["a": data(1_000_000)], ticket: 8))
+        #expect(areTaken == [true, true, true, true] && !isTaken)
+        #expect(backlog.value("a") == .some(.integer(1)))
+        #expect(backlog.take(nil).flatMap(\.tickets) == [7])
+    }
+
     @Test func `who waits for a write that another one replaces is told with that`() {
         var backlog = WriteBacklog()
         for number in 0..<100 as Range<UInt64> {
