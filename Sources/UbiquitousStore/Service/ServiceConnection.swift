@@ -154,7 +154,13 @@ package final class ServiceConnection {
             guard signal.sender == Self.busName else { return }
             try? self?.ownerChanged(signal)
         }
-        owner = try await currentOwner()
+        // Set where the reply is handled, since a signal that comes after it may be handled before this task goes on.
+        do {
+            try await bus.call(
+                Self.busName, "/org/freedesktop/DBus", Self.busName, "GetNameOwner",
+                build: { try $0.append(BusNames.service) }, decode: { [weak self] in self?.owner = try $0.readString() }
+            )
+        } catch let error as BusError where error.name.hasSuffix(".NameHasNoOwner") {}
     }
 
     private func ownerChanged(_ signal: Message) throws {
@@ -166,15 +172,5 @@ package final class ServiceConnection {
         let former = owner
         owner = newOwner
         onOwnerChange?(former)
-    }
-
-    private func currentOwner() async throws -> String? {
-        do {
-            return try await bus.call(
-                Self.busName, "/org/freedesktop/DBus", Self.busName, "GetNameOwner",
-                build: { try $0.append(BusNames.service) }, decode: { try $0.readString() })
-        } catch let error as BusError where error.name.hasSuffix(".NameHasNoOwner") {
-            return nil
-        }
     }
 }
