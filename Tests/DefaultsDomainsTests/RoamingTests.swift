@@ -64,8 +64,8 @@ struct RoamingTests {
             defaults.set("red", forKey: "colour")
             defaults.set(2, forKey: "size")
             #expect(defaults.string(forKey: "colour") == "red")
-            #expect(defaults.explain("colour").map(\.layer) == ["synced store"])
             try await desk.settle(defaults)
+            #expect(defaults.explain("colour").map(\.layer) == ["synced store"])
             #expect(try await store.everything() == ["colour": .string("red")])
             #expect(try await other.snapshot().values == ["size": .integer(2)])
             defaults.removeObject(forKey: "colour")
@@ -188,6 +188,8 @@ struct RoamingTests {
 
     @Test func `what the store can't hold is ignored and told, at once or when the service says so`() async throws {
         try await Self.with { (desk: DefaultsDesk) async throws in
+            let other = try await desk.other()
+            try await other.apply([("colour", .string("own"))])
             let defaults = desk.settings()
             let (long, name) = ("view." + String(repeating: "k", count: 124), "view.large")
             let told = Told(defaults)
@@ -197,11 +199,14 @@ struct RoamingTests {
             defaults.set(Data(repeating: 1, count: 1 << 20), forKey: name)
             try await desk.settle(defaults)
             defaults.set(1, forKey: "colour")
-            try await eventually("it is taken back") { defaults.object(forKey: "colour") == nil }
+            try await eventually("it is taken back") { defaults.string(forKey: "colour") == "own" }
             try await eventually("it is told") { told.has(.refused, ["colour"]) }
             await #expect(throws: UbiquitousStoreError.self) {
                 try await defaults.set(1, for: .init("colour", default: 0))
             }
+            try await desk.settle(defaults)
+            #expect(try await other.snapshot().values["colour"] == .string("own"))
+            #expect(defaults.string(forKey: "colour") == "own")
         }
     }
 

@@ -51,7 +51,7 @@ final class DefaultsProcess: Sendable {
     }
 
     /// The time, in microseconds since 1970.
-    private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000_000) }
+    static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000_000) }
 
     // MARK: Search lists
 
@@ -257,8 +257,12 @@ final class DefaultsProcess: Sendable {
     /// Notes what this process has delivered for ended ones.
     func noteDelivered(_ writes: [Outbox.Write], _ domain: Text) {
         state.withLock { state in
-            for write in writes where write.store == nil {
-                state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
+            for write in writes {
+                if write.store == nil {
+                    state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
+                } else if write.value != nil {
+                    state.delivered[domain, default: []].insert(write.key)
+                }
             }
         }
     }
@@ -335,6 +339,13 @@ final class DefaultsProcess: Sendable {
     func managed(_ domain: Text) -> ManagedDomain { state.withLock { $0.managed[domain] ?? ManagedDomain() } }
 
     func generation(_ layer: SearchList.Layer) -> UInt64 { state.withLock { $0.layers[layer]?.generation ?? 0 } }
+
+    /// Whether the values of a domain have arrived, and those of its keys that roam.
+    func isKnown(_ domain: Text) -> Bool {
+        state.withLock { state in
+            state.layers[.domain(domain)]?.generation != nil && state.roaming[domain]?.mirror?.isLoaded != false
+        }
+    }
 
     // MARK: Pending writes
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A manifest or an administrator makes keys roam: they live in the app's synced store. They are a layer above the
-// domain's own values. Writes to them go to the store, and the domain's own values of them are removed, so that a
-// removal on another device shows.
+// domain's own values. Writes to them go to the store. Once it has taken them, the domain's own values are removed, so
+// that a removal on another device shows.
 
 internal import Foundation
 internal import ManagedDefaults
@@ -24,6 +24,10 @@ struct Roaming: Sendable {
     var preloaded: Changes = [:]
     /// Whether the store's values have arrived.
     var isLoaded = false
+    /// The keys whose own values in the domain go once the store has taken what was written to it.
+    var superseded: Set<Text> = []
+    /// When keys were set last, in microseconds since 1970.
+    var times: [Text: Int64] = [:]
 
     /// The layer's values.
     var values: [Text: Value] {
@@ -34,12 +38,14 @@ struct Roaming: Sendable {
     }
 
     /// Returns the writes that the service has not acknowledged.
+    /// - Parameter time: that of keys which were set through the store, in microseconds since 1970.
     func pendingWrites(time: Int64) -> [Outbox.Write] {
         guard let mirror else { return [] }
         let (changes, unanswered, known) = mirror.pending
         return changes.filter { keys.contains($0.key) }.map {
             Outbox.Write(
-                key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: time, generation: known,
+                key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: times[$0] ?? time,
+                generation: known,
                 unanswered: [unanswered[$0]].compactMap { $0 })
         }
     }
@@ -63,6 +69,7 @@ extension DefaultsProcess {
             } else {
                 roaming.mirror = nil
             }
+            if roaming.mirror != nil { roaming.superseded.formUnion(state.delivered.removeValue(forKey: domain) ?? []) }
             state.roaming[domain] = roaming
             update.roaming(domain, &state)
             return former == nil || former?.identifier != store ? roaming.mirror : nil
@@ -72,6 +79,7 @@ extension DefaultsProcess {
         } announced: { [weak self] event in
             self?.announced(domain, event)
         }
+        removeSuperseded(domain)
     }
 
     /// Sets what this process's manifest declares, unless the service has answered before.
@@ -98,18 +106,52 @@ extension DefaultsProcess {
     // MARK: Writing
 
     /// Splits changes of a domain into those for the store and the rest, which removes the domain's own values of keys
-    /// that roam. Returns `nil` if nothing goes to the store.
+    /// that are removed. Returns `nil` if nothing goes to the store.
     func split(_ domain: Text, _ changes: Changes) -> (mirror: StoreMirror, roaming: Changes, rest: Changes)? {
         state.withLock { state in
             guard let roaming = state.roaming[domain], let mirror = roaming.mirror else { return nil }
             let own = changes.filter { roaming.keys.contains($0.key) }
             if own.isEmpty { return nil }
-            let layer = state.layers[.domain(domain)]
-            // Before the service's answer, the domain's values are unknown.
-            let dropped = own.keys.filter { layer?.generation == nil || layer?.visible[$0] != nil }
             var rest = changes.filter { !roaming.keys.contains($0.key) }
-            for key in dropped { rest[key] = .some(nil) }
+            // The store may refuse values, which the domain then still has, but no removals.
+            for (key, value) in own where value == nil && state.mayHave(key, domain) { rest[key] = .some(nil) }
             return (mirror, own, rest)
+        }
+    }
+
+    /// Notes which of the domain's own values the store is to replace, and when the keys were set.
+    private func noteRoaming(_ domain: Text, _ changes: Changes) {
+        state.withLock { state in
+            for (key, value) in changes {
+                state.roaming[domain]?.times[key] = Self.now
+                if value != nil, state.mayHave(key, domain) {
+                    state.roaming[domain]?.superseded.insert(key)
+                } else {
+                    state.roaming[domain]?.superseded.remove(key)
+                }
+            }
+        }
+    }
+
+    /// Removes the domain's own values of which the store has others now. Those of a refused write stay.
+    func removeSuperseded(_ domain: Text) {
+        let removed = state.withLock { state -> Changes in
+            guard let roaming = state.roaming[domain], let mirror = roaming.mirror, mirror.isLoaded else { return [:] }
+            let (pending, values) = (mirror.pending.changes, mirror.values)
+            let settled = roaming.superseded.filter { pending[$0] == nil }
+            state.roaming[domain]?.superseded.subtract(settled)
+            let gone = settled.filter {
+                roaming.keys.contains($0) && values[$0] != nil && state.mayHave($0, domain)
+            }
+            return Changes(gone.map { ($0, nil) }) { $1 }
+        }
+        if !removed.isEmpty { write(.domain(domain), removed) }
+    }
+
+    /// Removes the domains' own values that the store has replaced, and waits for none.
+    func removeSuperseded() {
+        for domain in state.withLock({ $0.roaming.filter { !$0.value.superseded.isEmpty }.keys }) {
+            removeSuperseded(domain)
         }
     }
 
@@ -128,13 +170,20 @@ extension DefaultsProcess {
         let isNews = roaming.contains { before[$0.key] != $0.value }
         guard let done else {
             try mirror.write(roaming)
+            noteRoaming(domain, roaming)
             tellIfSignedOut(mirror)
             EventLoop.task { [link] in link.fillOutboxesLater() }
+            Task { [weak self] in
+                await mirror.settle()
+                self?.removeSuperseded(domain)
+            }
             return (rest.isEmpty ? false : write(.domain(domain), rest, isWhole: isWhole)) || isNews
         }
         Task { [self] in
             do {
                 try await mirror.writeAndWait(roaming)
+                noteRoaming(domain, roaming)
+                removeSuperseded(domain)
                 if rest.isEmpty { done(nil) } else { write(.domain(domain), rest, isWhole: isWhole, done: done) }
             } catch {
                 done(error)
@@ -172,7 +221,10 @@ extension DefaultsProcess {
             state.roaming[domain]?.isLoaded = isLoaded
             update.roaming(domain, &state, written, isTold: written != nil || isFirst)
         }
-        if written == nil { updateOutbox(domain) }
+        if written == nil {
+            updateOutbox(domain)
+            removeSuperseded(domain)
+        }
     }
 
     private func announced(_ domain: Text, _ event: StoreMirror.Event) {

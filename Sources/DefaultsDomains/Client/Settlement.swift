@@ -29,6 +29,15 @@ struct Settlement {
         // The first answer, or its absence, tells whether there is a service to wait for.
         process.gates.wait(for: process.gates.wanted, atMost: Self.patience)
         if process.gates.isAbsent { return fillOutboxes() }
+        for mirror in process.unsettledMirrors {
+            let gate = Gate()
+            Task {
+                await mirror.settle()
+                gate.open()
+            }
+            _ = gate.wait(until: end)
+        }
+        process.removeSuperseded()
         for layer in process.unsettled {
             let gate = Gate()
             let waits = process.state.withLock { state in
@@ -38,14 +47,6 @@ struct Settlement {
                 return false
             }
             if waits { _ = gate.wait(until: end) }
-        }
-        for mirror in process.unsettledMirrors {
-            let gate = Gate()
-            Task {
-                await mirror.settle()
-                gate.open()
-            }
-            _ = gate.wait(until: end)
         }
         return fillOutboxes()
     }
