@@ -10,9 +10,9 @@ internal import UbiquitousStore
 extension UserDefaults {
     /// Imports what this program stored with Foundation's class on Linux, in `$XDG_CONFIG_HOME/<program>.plist`
     /// (`~/.config` by default). Keys that the object's own domain already has stay as they are, so an app may call
-    /// this at every start. The file stays too.
+    /// this at every start. A key that was removed since comes back, because the file stays too.
     ///
-    /// - Returns: the imported keys, sorted.
+    /// - Returns: the imported keys, sorted; none as long as the service can't be reached.
     @discardableResult
     public func importFoundationFile() -> [String] {
         let program = ProcessDefaults.program.split(separator: "/").last.map(String.init) ?? ""
@@ -27,9 +27,11 @@ extension UserDefaults {
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         do {
-            guard let bytes = try Files.read(descriptor, atMost: 64 << 20),
-                case .dictionary(let values) = try FileFormat(of: bytes).read(bytes)
-            else { throw SystemError(EFBIG) }
+            guard let bytes = try Files.read(descriptor, atMost: 64 << 20) else { throw SystemError(EFBIG) }
+            guard case .dictionary(let values) = try FileFormat(of: bytes).read(bytes) else {
+                logDefaults("The file \(path) holds no dictionary, so nothing was imported from it.")
+                return []
+            }
             return take(values)
         } catch {
             logDefaults("The file \(path) can't be read, so nothing was imported from it: \(error)")
@@ -39,6 +41,11 @@ extension UserDefaults {
 
     private func take(_ values: [Text: Value]) -> [String] {
         let present = box.read { $0.contents(of: .domain($0.own)).merging($0.contents(of: .ubiquitous)) { $1 } }
+        // What isn't known would be overwritten.
+        guard box.process.isKnown(box.own) else {
+            logDefaults("Foundation's file isn't imported yet, because the service doesn't answer.")
+            return []
+        }
         var taken: [Text] = []
         for (key, value) in values.sorted(by: { $0.key < $1.key }) where present[key] == nil {
             do {
