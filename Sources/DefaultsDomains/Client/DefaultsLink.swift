@@ -323,15 +323,25 @@ final class DefaultsLink {
     }
 
     private func readManaged(_ domain: Text) {
+        guard let connection, let process else { return }
+        let (attempt, uid) = (attempt, uid)
         EventLoop.task {
-            guard let connection = self.connection, let process = self.process else { return }
-            if process.mayRoam(domain) {
-                // Only this call returns the keys that the manifest makes roam.
-                let opened = try? await connection.openDomains(
-                    [domain.string], program: process.program, subscribing: false)
-                if let domain = opened?.first { process.managed(domain) }
-            } else if let managed = try? await connection.managed(LayerAddress(domain, uid: self.uid)) {
-                process.managed(domain, managed)
+            do {
+                // All programs read them at once when a file has changed.
+                try await Patience().call {
+                    if process.mayRoam(domain) {
+                        // Only this call returns the keys that the manifest makes roam.
+                        let opened = try await connection.openDomains(
+                            [domain.string], program: process.program, subscribing: false)
+                        if attempt == self.attempt, let domain = opened.first { process.managed(domain) }
+                    } else {
+                        let managed = try await connection.managed(LayerAddress(domain, uid: uid))
+                        if attempt == self.attempt { process.managed(domain, managed) }
+                    }
+                }
+            } catch {
+                // Opening the domain again reads them.
+                if attempt == self.attempt { self.lose() }
             }
         }
     }

@@ -123,6 +123,8 @@ package struct OutboxFile: Sendable {
             for (path, outbox) in updated(settingAside: true, body) {
                 if outbox.writes.isEmpty {
                     _ = try Files.check { unlink(path) }
+                    // After a power cut it would be delivered again, over newer values.
+                    try Files.synchronize(directory: directory)
                 } else if !replace(path, by: outbox) {
                     throw SystemError(EIO)
                 }
