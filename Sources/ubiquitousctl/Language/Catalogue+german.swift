@@ -118,6 +118,7 @@ extension Catalogue {
         "A value is missing; if {1} is the key, write \"set {2} {3}\".":
             "Ein Wert fehlt; wenn {1} der Schlüssel ist, schreiben Sie „set {2} {3}“.",
         "Acting for user {1}: {2}.": "Für den Benutzer {1}: {2}.",
+        "Add --encrypt.": "Ergänzen Sie --encrypt.",
         "Add the user to /etc/passwd, or run this as another user.":
             "Tragen Sie den Benutzer in /etc/passwd ein, oder starten Sie das Programm als anderer Benutzer.",
         "Adopting data": "Daten werden übernommen",
@@ -474,6 +475,8 @@ extension Catalogue {
         "Use sudo.": "Verwenden Sie sudo.",
         "Waiting for the service": "Warten auf den Dienst",
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
+        "What was unpacked in {1} can't be written to the disk.":
+            "Was in {1} entpackt wurde, lässt sich nicht auf den Datenträger schreiben.",
         "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",

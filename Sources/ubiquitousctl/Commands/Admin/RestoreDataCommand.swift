@@ -167,6 +167,10 @@ struct RestoreDataCommand: ServiceCommand {
                     advice: "Name an archive that \"ubiquitousctl admin backup\" has made.")
             }
             try owner.perform { try checkContents(of: place) }
+            // Data that replaces other data must not be lost in a power cut.
+            guard check || owner.run(["sync", "-f", place]) == 0 else {
+                throw Failure(.refused, "What was unpacked in \(stateDirectory) can't be written to the disk.")
+            }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
         }
     }
@@ -198,12 +202,12 @@ struct RestoreDataCommand: ServiceCommand {
         return descriptor >= 0 ? descriptor : nil
     }
 
-    /// Returns the first line that tar or a program that it runs has written, with a colon before it.
+    /// Returns the first line with text that tar or a program that it runs has written, with a colon before it.
     private static func clause(_ errors: Int32) -> String {
         var bytes = [UInt8](repeating: 0, count: 1024)
         let count = pread(errors, &bytes, bytes.count, 0)
-        let line = bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
-        return line.isEmpty ? "" : ": " + Output.printable(String(decoding: line, as: UTF8.self))
+        guard let line = bytes.prefix(max(0, count)).split(separator: UInt8(ascii: "\n")).first else { return "" }
+        return ": " + Output.printable(String(decoding: line, as: UTF8.self))
     }
 
     /// Refuses to give one user the data of several.
@@ -236,13 +240,15 @@ struct RestoreDataCommand: ServiceCommand {
         // Skip data that was set aside in the archive and is also set aside here.
         let new = wanted.filter { !present.contains($0.name) }
         if check { return new }
-        return try new.map { data in
+        let placed = try new.map { data in
             if !data.wasSetAside { RestoredCopies.mark("\(place)/\(data.directory)") }
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }
             return data
         }
+        try Files.synchronize(directory: stateDirectory)
+        return placed
     }
 }
 

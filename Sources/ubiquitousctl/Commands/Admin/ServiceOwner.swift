@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import SDBus
+internal import UbiquitousStore
 
 /// The user who owns the service's state directory.
 ///
@@ -13,7 +13,7 @@ struct ServiceOwner {
     /// Finds the owner of a state directory.
     init(of stateDirectory: String) throws {
         // Others aren't told where it is.
-        guard !stateDirectory.isEmpty else { throw BusError.accessDenied("Only root may do this.") }
+        guard !stateDirectory.isEmpty else { throw UbiquitousStoreError(.accessDenied, "Only root may do this.") }
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
             throw Failure(
