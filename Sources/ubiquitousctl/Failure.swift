@@ -80,6 +80,8 @@ extension Failure {
         """,
         "There is no space left for the data of this user":
             "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.",
+        "There is no account here yet, and this machine's administrator requires a new one to be encrypted.":
+            "Add --encrypt.",
         "The remote still has the account's files from before it had this key. ":
             "Use --forget-key to leave it anyway.",
         "The recovery phrase is right, but the remote has other keys too: ":

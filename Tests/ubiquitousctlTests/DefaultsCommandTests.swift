@@ -39,7 +39,17 @@ struct DefaultsCommandTests {
             expect(try await ctl("read", "none"), 1, "Domain none does not exist")
             expect(try await ctl("write", "..", "a", "b"), 2, "is not a domain")
             expect(try await ctl("write", editor, "a", "{ b = ;"), 2, "not a property list")
-            #expect(try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size to 20")
+            #expect(
+                try await ctl("--check", "write", editor, "size", "-int", "20").output == "would set size = 20 (now 14)"
+            )
+            // Only the layer that a command removes counts.
+            expect(try await ctl("-currentHost", "write", "org.example.Host", "k", "v"), 0)
+            #expect(try await ctl("--json", "delete", "org.example.Host").output == #"{"changed":false}"#)
+            #expect(try await ctl("--check", "delete", "org.example.Host").output == "nothing would change")
+            #expect(try await ctl("--check", "delete-all", "org.example.Host", "k").output == "would remove k")
+            #expect(
+                try await ctl("--json", "-currentHost", "delete", "org.example.Host").output == #"{"changed":true}"#)
+            #expect(try await ctl("--json", "delete-all", "org.example.Host").output == #"{"changed":false}"#)
             for (words, isChange) in [(["--check", "--json"], true), (["--json"], true), (["--json"], false)] {
                 let write = try await terminal.ctl(
                     arguments: ["defaults"] + words + ["write", editor, "json", "-int", "1"])

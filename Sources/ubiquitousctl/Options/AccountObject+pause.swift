@@ -12,10 +12,14 @@ extension AccountObject {
             return try await body()
         } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
             guard let state = try? await properties(), state.isPausedByUser else { throw error }
-            throw Failure(
-                .unreachable, "Sync is paused on this device.",
-                advice: "\"ubiquitousctl account resume\" ends the pause.")
+            throw Self.paused
         }
+    }
+
+    nonisolated static var paused: Failure {
+        Failure(
+            .unreachable, "Sync is paused on this device.",
+            advice: "\"ubiquitousctl account resume\" ends the pause.")
     }
 }
 

@@ -44,9 +44,16 @@ struct Change {
             let changes = plan.steps.map { Value.dictionary($0.description) }
             Output.print(json: ["changed": .boolean(!plan.steps.isEmpty), "changes": .array(changes)])
         } else if options.check {
-            for step in plan.steps { Output.print(step.sentence) }
-            if plan.steps.isEmpty { Output.print("nothing would change") }
+            plan.printSteps()
         }
+    }
+}
+
+extension Plan {
+    /// Prints the changes that would be made.
+    func printSteps() {
+        for step in steps { Output.print(step.sentence) }
+        if steps.isEmpty { Output.print("nothing would change") }
     }
 }
 

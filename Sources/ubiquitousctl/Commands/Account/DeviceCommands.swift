@@ -108,8 +108,9 @@ struct ForgetCommand: ServiceCommand {
             if replaceKey { try await account.unlessPaused { try await account.replaceKey(timeout: Patience.remote) } }
             try await account.forgetDevice(identifier)
         }
-        if replaceKey, !options.change.check, !options.change.json, isatty(STDIN_FILENO) == 1 {
-            try await Phrase.show(object)
+        if replaceKey, !options.change.check {
+            let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json
+            isAtTerminal ? try await Phrase.show(object) : Phrase.remark()
         }
         if options.change.json || options.change.check { return }
         if account.isEncrypted, !replaceKey {

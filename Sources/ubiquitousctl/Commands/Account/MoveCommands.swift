@@ -76,6 +76,7 @@ private struct Move {
     ) async throws {
         let (object, account) = try await options.signedIn()
         let planned = try plan(account)
+        if planned != nil, options.change.check, account.isPausedByUser { throw AccountObject.paused }
         if planned != nil, !options.change.check {
             try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
             let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json

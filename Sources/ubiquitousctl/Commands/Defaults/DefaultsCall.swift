@@ -286,13 +286,19 @@ struct DefaultsCall {
                 if !isCheck { try await connection.apply([try key(): .none], to: place(domain, isHost: isHost)) }
             }
             if !found { try checkRemoval(absent(domain, try key())) }
-            return report(found)
+            return report(found, "remove \(ValueText.word(key: try key()))")
         }
-        guard try await connection.domains(ofUser: uid).contains(domain.string) else {
+        var isThere = false
+        for isHost in words.verb == .deleteAll ? [false, true] : [words.isCurrentHost] where !isThere {
+            isThere = try await !connection.snapshot(place(domain, isHost: isHost)).values.isEmpty
+        }
+        let removal =
+            "remove the \(words.isCurrentHost ? "values of this host in " : "")domain \(Output.printableWord(domain.string))"
+        guard isThere else {
             try checkRemoval(absent(domain))
-            return report(false)
+            return report(false, removal)
         }
-        if isCheck { return form == .json ? report(true) : Output.print("would remove the domain \(domain)") }
+        if isCheck { return report(true, removal) }
         if words.verb == .delete && words.isCurrentHost {
             try await connection.apply([:], to: place(domain), replacing: true)
         } else {
@@ -339,7 +345,7 @@ struct DefaultsCall {
         let plan = Plan(changes, on: present.values)
         try plan.checkValues(.domain)
         let news = plan.changes
-        if isCheck { return form == .json ? report(!news.isEmpty) : printPlan(news) }
+        if isCheck { return form == .json ? report(!news.isEmpty) : plan.printSteps() }
         if !news.isEmpty {
             try await connection.apply(news, to: place, ifGeneration: isGuarded ? present.generation : nil)
         }
@@ -349,17 +355,12 @@ struct DefaultsCall {
         if !changes.isEmpty { try await remark(on: changes) }
     }
 
-    /// Says as JSON whether something has changed or would change.
-    private func report(_ isChange: Bool) {
+    /// Says as JSON whether something has changed or would change, and with `--check` in words.
+    private func report(_ isChange: Bool, _ change: String? = nil) {
         if isChange, !isCheck { Output.noteChange() }
-        if form == .json { Output.print(json: ["changed": .boolean(isChange)]) }
-    }
-
-    private func printPlan(_ news: Changes) {
-        for (key, value) in news.sorted(by: { $0.key < $1.key }) {
-            Output.print(value.map { "would set \(key) to \(ValueText.word($0))" } ?? "would remove \(key)")
-        }
-        if news.isEmpty { Output.print("nothing would change") }
+        if form == .json { return Output.print(json: ["changed": .boolean(isChange)]) }
+        guard isCheck, let change else { return }
+        Output.print(isChange ? "would \(change)" : "nothing would change")
     }
 
     /// Returns the store of the domain's keys that the user's devices share, and which keys these are; `nil` if there
