@@ -31,9 +31,6 @@ package struct ManagedFile: Equatable, Sendable {
     /// The size in bytes above which a file is refused.
     package static let maximumSize = 1 << 20
 
-    /// The limit for the length of a key, in bytes of UTF-8; the same as in a domain.
-    package static let keyLength = 512
-
     /// The domain that every program searches.
     package static let globalDomain: Text = "NSGlobalDomain"
 
@@ -41,23 +38,12 @@ package struct ManagedFile: Equatable, Sendable {
     ///
     /// - Throws: a refusal that names the key and the reason, or the line if the file is no property list.
     package init(propertyList bytes: [UInt8]) throws(Manifest.Refusal) {
-        let root = try Self.read(bytes)
+        let root = try Manifest.dictionary(ofPropertyList: bytes)
         if case .array(let payloads)? = root["PayloadContent"] {
             try readProfile(payloads)
         } else {
             for (name, value) in root { try read(name, value) }
         }
-    }
-
-    private static func read(_ bytes: [UInt8]) throws(Manifest.Refusal) -> [Text: Value] {
-        let format = FileFormat(of: bytes)
-        guard format != .json else { throw refusal(nil, "it is not an XML or binary property list") }
-        let value: Value
-        do { value = try format.read(bytes) } catch {
-            throw refusal(nil, "it is not an XML or binary property list: \(error)")
-        }
-        guard case .dictionary(let root) = value else { throw refusal(nil, "it is not a dictionary") }
-        return root
     }
 
     private mutating func read(_ name: Text, _ value: Value) throws(Manifest.Refusal) {
@@ -136,8 +122,8 @@ package struct ManagedFile: Equatable, Sendable {
 
     private static func check(_ place: [Text], _ key: Text, _ value: Value) throws(Manifest.Refusal) {
         do {
-            _ = try Key(key.string, limit: keyLength)
-            try value.validate()
+            _ = try Key(key.string, limit: Limits.domain.keyLength)
+            try value.validate(.domain)
         } catch {
             let sentence = "\(error)"
             throw refusal(place, sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence)
