@@ -223,10 +223,10 @@ package final class Daemon {
         configuration = next
         configuration.limits = limits
         configuration.layerLimits = layerLimits
-        if next.limits != limits {
+        if (next.limits, next.layerLimits) != (limits, layerLimits) {
             logger.notice(
                 """
-                Changed limits of a store take effect when the service next starts, because clients treat them as \
+                Changed limits of stores and domains take effect when the service next starts, because clients treat them as \
                 constants.
                 """)
         }
