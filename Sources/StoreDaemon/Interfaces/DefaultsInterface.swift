@@ -25,19 +25,25 @@ extension UserDomains {
         let program = try options.string("program").map { try self.program($0, for: client.identity) }
         let subscribes = options.boolean("subscribe", default: false)
         call.answer(on: daemon) { [self] in
-            // A large domain with its history takes long to load, so others are served before the next one.
+            // A large domain with its history takes long to load, so others are served before the next one. Nothing but
+            // the layers is kept from here: manifests and managed settings may change meanwhile.
             let slices = Slices()
-            let opening = Opening()
+            let held = HeldLayers()
             for name in names {
-                if let domain = try open(name, program, call.peer) { opening.add(domain) }
+                if let domain = try open(name, program, call.peer) { held.add(domain) }
                 await slices.pauseIfDue()
             }
-            return opening
-        } reply: { [self] reply, opening in
-            if subscribes { try subscribe(call.peer, to: opening.domains) }
+            return held
+        } reply: { [self] reply, held in
+            let domains = try names.compactMap { name in
+                let domain = try open(name, program, call.peer)
+                if let domain { held.add(domain) }
+                return domain
+            }
+            if subscribes { try subscribe(call.peer, to: domains) }
             var room = Self.largestAnswer
             try reply.container("a", "a{sv}") {
-                for domain in opening.domains {
+                for domain in domains {
                     let isOmitted = domain.weight > room
                     if !isOmitted { room -= domain.weight }
                     try reply.appendDictionary { try append(domain, to: reply, isOmitted: isOmitted) }
@@ -46,18 +52,20 @@ extension UserDomains {
         }
     }
 
-    /// The domains that a call opens. All are in memory at once, and count against the user's share of it.
+    /// The layers that a call opens. All are in memory at once, and count against the user's share of it.
     @BusActor
-    private final class Opening {
-        private(set) var domains: [Opened] = []
+    private final class HeldLayers {
+        private var layers: [UserStore] = []
 
         isolated deinit {
-            for domain in domains { for layer in domain.layers { layer.release() } }
+            for layer in layers { layer.release() }
         }
 
         func add(_ domain: Opened) {
-            for layer in domain.layers { layer.hold() }
-            domains.append(domain)
+            for layer in [domain.values, domain.host] {
+                layer.hold()
+                layers.append(layer)
+            }
         }
     }
 
@@ -69,8 +77,6 @@ extension UserDomains {
         let managed: ManagedDomain
         let isWritable: Bool
         let store: String
-
-        var layers: [UserStore] { [values, host] }
 
         @BusActor var weight: Int {
             values.weight + host.weight + managed.weight
