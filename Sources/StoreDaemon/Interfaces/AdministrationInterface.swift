@@ -59,17 +59,16 @@ extension Daemon {
         if isCheck, name.isEmpty { return try call.reply() }
         let data = try UserData.named(name, in: configuration.stateDirectory)
         guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
-        if isCheck { return try call.reply() }
-        call.answer(on: self) { try await self.adopt(data, by: uid, replacing: replaces) }
+        call.answer(on: self) {
+            try await self.checkDatabase(of: data)
+            if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
+        }
     }
 
     /// Only the renames run on the bus's thread, on which no call can open the data in between.
     private func adopt(_ data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
         let user = UserDirectory(of: uid, in: configuration.stateDirectory)
         if !replaces { try checkIsFree(user) }
-        guard try await files.result(of: { try UserDatabase.isOwn(in: data.path) }) else {
-            throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
-        }
         try await files.result { try user.mark(data) }
         // The user's programs may have written meanwhile.
         if !replaces { try checkIsFree(user) }
@@ -80,6 +79,12 @@ extension Daemon {
         logger.notice("The data \(data.name) is \(UserName.text(of: uid))'s now.")
         try users.user(uid).database.raiseGenerations(above: known)
         try await files.result { try user.settle() }
+    }
+
+    private func checkDatabase(of data: UserData) async throws {
+        guard try await files.result(of: { try UserDatabase.isOwn(in: data.path) }) else {
+            throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
+        }
     }
 
     private func checkIsFree(_ user: UserDirectory) throws {

@@ -36,11 +36,13 @@ struct BriefConnection: ~Copyable {
 
     /// Returns what the database's schema defines, each with its type and name. Definitions that SQLite can't parse are
     /// among them.
+    /// - Returns: at most `count` of them.
     /// - Throws: `DatabaseError`, also if one has more than 64 KiB.
-    func definitions() throws -> Set<String> {
+    func definitions(atMost count: Int) throws -> [String] {
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 10)
         try execute("PRAGMA writable_schema = ON")
-        return Set(try strings("SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT 1000"))
+        return try strings(
+            "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)")
     }
 
     /// Returns the first column of a query's rows; nothing if there is no such table.
