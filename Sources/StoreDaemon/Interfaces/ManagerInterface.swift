@@ -215,10 +215,6 @@ extension Daemon {
             throw BusError.store(
                 .notEntitled, "The identifier \"\(identifier)\" is declared by an installed manifest.")
         }
-        guard user.registered.hasRoom(for: manifest) else {
-            throw BusError.limitsExceeded(
-                "The manifests of a store may have at most \(RegisteredManifests.mostLocalKeys) local keys together.")
-        }
         call.answer(on: self, holding: user.account) {
             try await user.register(manifest, bytes)
         } reply: { reply, _ in

@@ -228,6 +228,11 @@ final class User {
             guard registered.count < maximum || registered.has(manifest.applicationIdentifier) else {
                 throw BusError.limitsExceeded("A user may register \(maximum) manifests.")
             }
+            guard registered.hasRoom(for: manifest) else {
+                throw BusError.limitsExceeded(
+                    "The manifests of a store may have at most \(RegisteredManifests.mostLocalKeys) local keys together."
+                )
+            }
             let path = try registered.makePath(of: manifest)
             let own = try manifest.propertyList
             let smaller = own.count <= Manifest.maximumSize ? own : bytes
