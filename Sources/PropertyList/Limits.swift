@@ -35,11 +35,14 @@ public struct Limits: Sendable, Hashable {
         self.depth = depth
     }
 
-    /// The limits under their names on the bus (property `Limits`, `a{st}`), always in this order.
+    /// The limits by their names on the bus (property `Limits`, `a{st}`), in their order there.
+    package static let names: [(name: String, path: any WritableKeyPath<Limits, Int> & Sendable)] = [
+        ("keys", \.keys), ("total-bytes", \.totalBytes), ("value-bytes", \.valueBytes), ("key-length", \.keyLength),
+        ("depth", \.depth),
+    ]
+
+    /// The limits under their names.
     public var namedValues: [(name: String, value: UInt64)] {
-        [
-            ("keys", keys), ("total-bytes", totalBytes), ("value-bytes", valueBytes), ("key-length", keyLength),
-            ("depth", depth),
-        ].map { ($0, UInt64(clamping: $1)) }
+        Self.names.map { ($0.name, UInt64(clamping: self[keyPath: $0.path])) }
     }
 }

@@ -28,10 +28,7 @@ extension Limits {
     init(_ value: Value?) {
         self = .standard
         guard case .dictionary(let numbers) = value else { return }
-        for (name, path) in [
-            ("keys", \Limits.keys), ("total-bytes", \.totalBytes), ("value-bytes", \.valueBytes),
-            ("key-length", \.keyLength), ("depth", \.depth),
-        ] {
+        for (name, path) in Self.names {
             if case .integer(let number) = numbers[Text(name)] { self[keyPath: path] = Int(number) }
         }
     }
