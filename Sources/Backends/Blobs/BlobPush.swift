@@ -107,7 +107,7 @@ actor BlobPush<Storage: BlobStorage>: RemotePush {
 
     /// Refuses a store that no reader would accept.
     private func check(_ store: String, _ state: StoreState, _ digests: StateDigests) throws(RemoteError) {
-        guard (1...255).contains(store.utf8.count), store.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard store.isStoreIdentifier else {
             throw RemoteError(.unsupported, "A store of this identifier can't be synchronised.")
         }
         guard state.entries.count <= StoreBounds.entries, digests.totalSize <= StoreBounds.bytes else {

@@ -3,6 +3,7 @@
 // Segments are named by the digest of their bytes, so that devices with the same content share them. Here are a bucket
 // of a store's base, and a version vector that has grown long.
 
+internal import BackendSupport
 internal import PropertyList
 package import Replication
 package import Sealing
@@ -80,11 +81,11 @@ package enum VectorSegment {
 }
 
 extension CanonicalDecoder {
-    /// Reads a store's identifier: 1 to 255 visible ASCII characters, so that comparing strings compares bytes.
+    /// Reads a store's identifier.
     mutating func storeIdentifier() throws(CanonicalDecodingError) -> String {
         let start = offset
         let bytes = try data()
-        guard (1...255).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard bytes.isStoreIdentifier else {
             throw failure("a store has no such identifier", at: start)
         }
         return String(decoding: bytes, as: UTF8.self)
