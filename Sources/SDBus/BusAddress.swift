@@ -9,6 +9,16 @@ public enum BusAddress: Sendable, Equatable {
     /// A server address of the D-Bus Specification, such as `unix:path=/run/bus`.
     case address(String)
 
+    /// Makes the address of the bus that a word names: `system`, `session` or a server address.
+    public init(_ word: String) {
+        self =
+            switch word {
+            case "system": .system
+            case "session": .session
+            default: .address(word)
+            }
+    }
+
     /// Returns the address for libsystemd.
     ///
     /// - Throws: ``BusError`` if the environment doesn't say where the session bus is.

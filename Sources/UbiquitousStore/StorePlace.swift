@@ -37,13 +37,7 @@ struct StorePlace: Hashable, Sendable {
     }
 
     /// The bus, for a connection.
-    var bus: BusAddress {
-        switch busName {
-        case "system": .system
-        case "session": .session
-        default: .address(busName)
-        }
-    }
+    var bus: BusAddress { BusAddress(busName) }
 
     /// The store at this place. The whole process shares one as long as it is in use.
     var store: SharedStore {

@@ -17,7 +17,7 @@ extension Command {
         let (settings, errors) = try effectiveSettings()
         let authority = DefaultAuthority(settings.defaultAccount)
         var configuration = Configuration(
-            bus: busAddress, mode: effectiveMode, stateDirectory: state,
+            bus: BusAddress(bus), mode: effectiveMode, stateDirectory: state,
             runtimeDirectory: runtimeDirectory, manifestDirectories: effectiveManifestDirectories,
             deviceName: settings.deviceName ?? hostName, allowsUndeclared: allowUndeclared, settings: settings,
             defaultAuthority: authority.bytes, settingsErrors: errors + authority.errors,
@@ -34,14 +34,6 @@ extension Command {
         }
         if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }
         return configuration
-    }
-
-    private var busAddress: BusAddress {
-        switch bus {
-        case "system": .system
-        case "session": .session
-        default: .address(bus)
-        }
     }
 
     // MARK: Directories

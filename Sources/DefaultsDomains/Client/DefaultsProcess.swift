@@ -44,7 +44,7 @@ final class DefaultsProcess: Sendable {
         program =
             uid == geteuid() && ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "")
             ? path : nil
-        link = DefaultsLink(bus == "system" ? .system : bus == "session" ? .session : .address(bus), uid)
+        link = DefaultsLink(BusAddress(bus), uid)
         self.outboxes = Outboxes(directory: outboxes)
         state = Mutex(
             DefaultsState(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))

@@ -21,12 +21,7 @@ private enum Program {
         }
         session.onDisconnect = { EventLoop.shared.exit(0) }
         bus = session
-        let address: BusAddress =
-            switch environmentVariable("UBIQUITOUS_STORE_BUS") ?? "system" {
-            case "system": .system
-            case "session": .session
-            case let address: .address(address)
-            }
+        let address = BusAddress(environmentVariable("UBIQUITOUS_STORE_BUS") ?? "system")
         let connection = try BusConnection.open(address, description: "notifications")
         connection.onDisconnect = { EventLoop.shared.exit(0) }
         let watch = Watch(try await Service(connection), try await Desktop(session), NotifiedFile(environmentVariable))

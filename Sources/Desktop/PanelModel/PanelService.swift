@@ -23,12 +23,7 @@ package final class PanelService {
     ///   - bus: `system`, `session` or an address.
     ///   - notify: called when the account has changed, or the service has come or gone.
     package nonisolated init(bus: String, notify: @escaping @MainActor @Sendable () -> Void) {
-        address =
-            switch bus {
-            case "system": .system
-            case "session": .session
-            default: .address(bus)
-            }
+        address = BusAddress(bus)
         self.notify = notify
     }
 

@@ -26,13 +26,7 @@ struct BusOptions: ParsableArguments {
     }
 
     /// The address of the bus.
-    var address: BusAddress {
-        switch name {
-        case "system": .system
-        case "session": .session
-        case let address: .address(address)
-        }
-    }
+    var address: BusAddress { BusAddress(name) }
 
     /// Connects to the service's bus.
     @BusActor
