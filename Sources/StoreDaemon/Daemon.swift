@@ -87,7 +87,12 @@ package final class Daemon {
             EventLoop.shared.onSignal(SIGHUP) { try? self.reload() },
         ]
         EventLoop.shared.enableWatchdog()
-        WorkPool.retry { again in EventLoop.task { await Self.afterAWhile(again) } }
+        WorkPool.retry { again in
+            EventLoop.task {
+                await EventLoop.pause(.seconds(1))
+                again()
+            }
+        }
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         await holdAllowance()
         try await connection.names.request(BusNames.service)
@@ -110,14 +115,6 @@ package final class Daemon {
             for problem in problems where !folderRootProblems.contains(problem) { logger.error("\(problem)") }
             folderRootProblems = problems
         }
-    }
-
-    private static func afterAWhile(_ action: @Sendable () -> Void) async {
-        var timer: EventSource?
-        await withCheckedContinuation { continuation in
-            timer = EventLoop.shared.after(.seconds(1)) { continuation.resume() }
-        }
-        withExtendedLifetime(timer, action)
     }
 
     /// Bounds how much data for the service others can make the bus hold, if the service has a user of its own.
