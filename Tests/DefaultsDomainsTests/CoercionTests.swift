@@ -110,7 +110,9 @@ struct CoercionTests {
             #expect(Value.data(Array(archive)).defaultsURL == nil)
         }
         let url = try #require(URL(string: "https://example.org/a?b=c#d"))
-        guard case .data(let bytes) = try Value(defaultsURL: url, home: nil) else { return }
+        guard case .data(let bytes) = try Value(defaultsURL: url, home: nil) else {
+            return #expect(Bool(false), "a URL is no archive")
+        }
         for index in bytes.indices {
             for byte in [0, 0x0F, 0x80, 0xD1, 0xFF] as [UInt8] {
                 var damaged = bytes

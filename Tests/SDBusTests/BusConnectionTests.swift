@@ -295,13 +295,17 @@ struct BusConnectionTests {
         let (server, client) = try BusConnection.pair()
         var count = 0
         var slot: Slot? = try await client.addMatch("type='signal'") { _ in count += 1 }
+        var later = 0
+        let other = try await client.addMatch("type='signal'") { _ in later += 1 }
         try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: ""))
         try await eventually { count == 1 }
         #expect(slot != nil)
         slot = nil
         try server.send(try server.newSignal("/thing", "org.example.Thing", "Changed", to: ""))
-        try await Task.sleep(for: .milliseconds(20))
+        // The other match has it, so this one would have had it, too.
+        try await eventually { later == 2 }
         #expect(count == 1)
+        withExtendedLifetime(other) {}
         let connection = try bus.connect()
         await #expect(throws: BusError.self) { _ = try await connection.addMatch("kind='signal'") { _ in } }
     }

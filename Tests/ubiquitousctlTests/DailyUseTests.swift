@@ -89,10 +89,16 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `the doctor looks at users who have nothing, and at no others`() async throws {
+    @Test func `the doctor looks at no users that don't exist`() async throws {
         try await Terminal.with { terminal in
             expect(try await terminal.ctl("doctor", "--user", "no-such-user"), 2, "There is no user")
-            guard geteuid() == 0 else { return }
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "this needs root")) func `the doctor looks at users who have nothing`()
+        async throws
+    {
+        try await Terminal.with { terminal in
             expect(try await terminal.ctl("status", "--user", "nobody"), 3, "The user has no data on this device")
             let result = try await terminal.ctl("doctor", "--user", "nobody")
             #expect(result.code == 0 && result.output.contains("account: none; the user has no data"), "\(result)")
