@@ -239,6 +239,47 @@ struct RoamingTests {
         }
     }
 
+    @Test func `whoever delivers an outbox removes the value that the domain itself has`() async throws {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let (store, other) = (try await synced(desk), try await desk.other())
+            try await other.apply([("colour", .string("own")), ("view.size", .string("own"))])
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let writes = ["colour": .string("late"), "view.size": nil].map { key, value in
+                Outbox.Write(
+                    key: key, value: value, isHost: false, store: Text(Self.store), time: 1, generation: 0)
+            }
+            #expect(OutboxFile(domain: Text(editor), directory: directory).add(writes))
+            try await deliver(directory, desk)
+            #expect(try await store.everything() == ["colour": .string("late")])
+            // Whoever removes a key removes the domain's own value at once.
+            #expect(try await other.snapshot().values == ["view.size": .string("own")])
+        }
+    }
+
+    @BusActor private func deliver(_ directory: String, _ desk: DefaultsDesk) async throws {
+        let connection = try await ServiceConnection.open(.address(desk.bus.address), description: "test")
+        await OutboxDelivery(domain: Text(editor), from: Outboxes(directory: directory), over: connection).run()
+    }
+
+    @Test(arguments: ["colour", "lesson"])
+    func `what a program sets without a service goes where the administrator says`(key: String) async throws {
+        // The manifest, which is all that the program knows, lets the colour roam, and the administrator the lesson.
+        let options = try Self.options(program: ChildProcess.built("defaults-app"))
+        try await DefaultsDesk.with(started: false, options) { (desk: DefaultsDesk) async throws in
+            let variables = try Self.variables(desk)
+            try """
+            <plist version="1.0"><dict><key>Ubiquitous</key><dict><key>\(editor)</key><array><string>lesson</string></array>
+            </dict></dict></plist>
+            """.write(toFile: desk.device.managedDirectory + "/10.plist", atomically: true, encoding: .utf8)
+            #expect(try await desk.run("write", key, "5", variables: variables).exit == .code(0))
+            try await desk.device.start()
+            #expect(try await desk.run("read", key, variables: variables).output == "5", "\(desk.error)")
+            let (store, domain) = (try await synced(desk), try await desk.other())
+            let values = (try await store.everything(), try await domain.snapshot().values)
+            #expect(values.0.isEmpty == (key == "colour") && values.1.isEmpty == (key == "lesson"), "\(values)")
+        }
+    }
+
     @Test func `an outbox's value of a key that roams loses to what the store got since`() async throws {
         let options = try Self.options(program: ChildProcess.built("defaults-app"))
         try await DefaultsDesk.with(options) { (desk: DefaultsDesk) async throws in

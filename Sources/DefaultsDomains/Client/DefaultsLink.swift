@@ -87,7 +87,9 @@ final class DefaultsLink {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
-                await OutboxDelivery(domain: domain, from: process.outboxes, over: connection) { writes in
+                await OutboxDelivery(
+                    domain: domain, from: process.outboxes, over: connection, program: process.program
+                ) { writes in
                     process.noteDelivered(writes, domain)
                     // The store has a connection of its own, so its copy may be older.
                     if writes.contains(where: { $0.store != nil }) { await process.mirror(domain)?.refresh() }

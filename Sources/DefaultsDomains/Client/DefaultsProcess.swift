@@ -178,6 +178,10 @@ final class DefaultsProcess: Sendable {
         let (isNews, isFirst) = change(reason: ChangeReason.own) { state, update in
             let news = changes.filter { state.layers[layer]?.visible[$0.key] != $0.value }
             let ticket = done.map { state.waiters.add($0) }
+            // What is set in the domain itself is no value that the store is to replace.
+            if let place = layer.place, !place.isHost {
+                state.roaming[place.domain]?.superseded.subtract(changes.keys)
+            }
             state.layers[layer, default: LayerCopy()].write(
                 changes, at: Self.now, isWhole: isWhole, replacingAll: replacesAll, ticket: ticket)
             update.layer(layer, news.keys, state)
@@ -257,12 +261,8 @@ final class DefaultsProcess: Sendable {
     /// Notes what this process has delivered for ended ones.
     func noteDelivered(_ writes: [Outbox.Write], _ domain: Text) {
         state.withLock { state in
-            for write in writes {
-                if write.store == nil {
-                    state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
-                } else if write.value != nil {
-                    state.delivered[domain, default: []].insert(write.key)
-                }
+            for write in writes where write.store == nil {
+                state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
             }
         }
     }

@@ -18,8 +18,6 @@ struct DefaultsState {
     var refusals: [SearchList.Layer: Refusals] = [:]
     /// The app's own domain, if keys of it may roam.
     var roaming: [Text: Roaming] = [:]
-    /// The keys that this process has delivered to the stores of domains for ended ones.
-    var delivered: [Text: Set<Text>] = [:]
     /// Whether this process has asked once whether the user is signed in.
     var hasAskedForAccount = false
 
@@ -47,7 +45,8 @@ struct DefaultsState {
 
     /// Returns a domain's writes that the service has not acknowledged.
     ///
-    /// - Parameter now: the time of keys that roam and were set through the store, in microseconds since 1970.
+    /// - Parameter now: the time of keys that roam and of which it isn't known when they were set, in microseconds since
+    ///   1970.
     func pendingWrites(of domain: Text, now: Int64) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }

@@ -11,15 +11,18 @@ package struct OutboxDelivery {
     private let domain: Text
     private let file: OutboxFile?
     private let connection: ServiceConnection
+    private let program: String?
     private let delivered: ([Outbox.Write]) async -> Void
 
-    /// - Parameter delivered: is called with writes that the service has taken or refused, or for which it has kept a
-    ///   newer value.
+    /// - Parameters:
+    ///   - program: the path of this program, whose own domain it may be; `nil` if it isn't.
+    ///   - delivered: is called with writes that the service has taken or refused, or for which it has kept a newer
+    ///     value.
     package init(
-        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection,
+        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, program: String? = nil,
         _ delivered: @escaping ([Outbox.Write]) async -> Void = { _ in }
     ) {
-        (self.domain, self.connection, self.delivered) = (domain, connection, delivered)
+        (self.domain, self.connection, self.program, self.delivered) = (domain, connection, program, delivered)
         file = outboxes.file(domain)
     }
 
@@ -44,9 +47,12 @@ package struct OutboxDelivery {
         guard let right = file.delivery() else { return }
         defer { extendLifetime(right) }
         var (left, failure) = ([Outbox.Write](), (any Error)?.none)
-        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain) }) {
+        if file.abandoned().isEmpty { return }
+        let opened = try await connection.openDomains([domain.string], program: program, subscribing: false)
+        let roaming = opened.first.flatMap(RoamingKeys.init)
+        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain, roaming) }) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
-            let found = file.abandoned().filter { OutboxTarget($0, of: domain) == target }
+            let found = file.abandoned().filter { OutboxTarget($0, of: domain, roaming) == target }
             // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
             let isOnce = file.canRemove(left + found)
             let writes = found.filter { isOnce || $0.generation > 0 }

@@ -26,7 +26,7 @@ struct Roaming: Sendable {
     var isLoaded = false
     /// The keys whose own values in the domain go once the store has taken what was written to it.
     var superseded: Set<Text> = []
-    /// When keys were set last, in microseconds since 1970.
+    /// When this process has set keys last, in microseconds since 1970.
     var times: [Text: Int64] = [:]
 
     /// The layer's values.
@@ -38,7 +38,7 @@ struct Roaming: Sendable {
     }
 
     /// Returns the writes that the service has not acknowledged.
-    /// - Parameter time: that of keys which were set through the store, in microseconds since 1970.
+    /// - Parameter time: that of keys of which it isn't known when they were set, in microseconds since 1970.
     func pendingWrites(time: Int64) -> [Outbox.Write] {
         guard let mirror else { return [] }
         let (changes, unanswered, known) = mirror.pending
@@ -57,11 +57,25 @@ struct Roaming: Sendable {
     }
 }
 
+extension DefaultsState {
+    /// Returns the writes that wait where their keys belonged until now, and no longer belong.
+    fileprivate func pendingElsewhere(of domain: Text, _ former: Roaming, now keys: KeyPatterns) -> Changes {
+        let inStore = former.mirror?.pending.changes.filter {
+            former.keys.contains($0.key) && !keys.contains($0.key) && former.times[$0.key] != nil
+        }
+        let inDomain = layers[.domain(domain)]?.pending.filter {
+            !former.keys.contains($0.key) && keys.contains($0.key)
+        }
+        return (inStore ?? [:]).merging(inDomain ?? [:]) { $1 }
+    }
+}
+
 extension DefaultsProcess {
     /// Sets which keys of the app's domain roam, and their store.
     func roam(_ domain: Text, store: String?, keys: KeyPatterns) {
-        let isNew = change(reason: ChangeReason.managed) { state, update in
+        let (isNew, moved) = change(reason: ChangeReason.managed) { state, update -> (StoreMirror?, Changes) in
             var roaming = state.roaming[domain] ?? Roaming(keys: .none)
+            let moved = state.pendingElsewhere(of: domain, roaming, now: keys)
             (roaming.store, roaming.keys) = (store, keys)
             let former = roaming.mirror
             if let store, !keys.isEmpty {
@@ -69,10 +83,9 @@ extension DefaultsProcess {
             } else {
                 roaming.mirror = nil
             }
-            if roaming.mirror != nil { roaming.superseded.formUnion(state.delivered.removeValue(forKey: domain) ?? []) }
             state.roaming[domain] = roaming
             update.roaming(domain, &state)
-            return former == nil || former?.identifier != store ? roaming.mirror : nil
+            return (former == nil || former?.identifier != store ? roaming.mirror : nil, moved)
         }
         isNew?.follow { [weak self] written in
             self?.storeChanged(domain, written)
@@ -80,6 +93,8 @@ extension DefaultsProcess {
             self?.announced(domain, event)
         }
         removeSuperseded(domain)
+        // What the store can't hold stays in the domain.
+        if !moved.isEmpty { _ = try? writeRoaming(domain, moved, isWhole: false, done: nil) }
     }
 
     /// Sets what this process's manifest declares, unless the service has answered before.
@@ -119,11 +134,10 @@ extension DefaultsProcess {
         }
     }
 
-    /// Notes which of the domain's own values the store is to replace, and when the keys were set.
-    private func noteRoaming(_ domain: Text, _ changes: Changes) {
+    /// Notes which of the domain's own values the store is to replace.
+    private func noteSuperseded(_ domain: Text, by changes: Changes) {
         state.withLock { state in
             for (key, value) in changes {
-                state.roaming[domain]?.times[key] = Self.now
                 if value != nil, state.mayHave(key, domain) {
                     state.roaming[domain]?.superseded.insert(key)
                 } else {
@@ -170,7 +184,7 @@ extension DefaultsProcess {
         let isNews = roaming.contains { before[$0.key] != $0.value }
         guard let done else {
             try mirror.write(roaming)
-            noteRoaming(domain, roaming)
+            noteSuperseded(domain, by: roaming)
             tellIfSignedOut(mirror)
             EventLoop.task { [link] in link.fillOutboxesLater() }
             Task { [weak self] in
@@ -182,7 +196,7 @@ extension DefaultsProcess {
         Task { [self] in
             do {
                 try await mirror.writeAndWait(roaming)
-                noteRoaming(domain, roaming)
+                noteSuperseded(domain, by: roaming)
                 removeSuperseded(domain)
                 if rest.isEmpty { done(nil) } else { write(.domain(domain), rest, isWhole: isWhole, done: done) }
             } catch {
@@ -216,7 +230,10 @@ extension DefaultsProcess {
         change(reason: reason) { state, update in
             // The store doesn't announce its first values. Other changes by others are announced, with their reason.
             let isFirst = state.roaming[domain]?.isLoaded == false
-            for key in written ?? [] { state.roaming[domain]?.preloaded[key] = nil }
+            for key in written ?? [] {
+                state.roaming[domain]?.preloaded[key] = nil
+                state.roaming[domain]?.times[key] = Self.now
+            }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
             state.roaming[domain]?.isLoaded = isLoaded
             update.roaming(domain, &state, written, isTold: written != nil || isFirst)

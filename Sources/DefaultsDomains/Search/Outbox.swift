@@ -24,8 +24,7 @@ package struct Outbox: Equatable, Sendable {
         package var isHost: Bool
         /// The store of the key; `nil` for the domain.
         package var store: Text?
-        /// When the key was set, in microseconds since 1970-01-01T00:00:00Z; if the key roams, when this was put into the
-        /// outbox.
+        /// When the key was set, in microseconds since 1970-01-01T00:00:00Z.
         package var time: Int64
         /// The layer's or store's generation that the process had seen; 0 if it had seen none.
         package var generation: UInt64
