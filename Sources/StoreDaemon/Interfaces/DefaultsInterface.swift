@@ -30,16 +30,12 @@ extension UserDomains {
             let slices = Slices()
             let held = HeldLayers()
             for name in names {
-                if let domain = try open(name, program, call.peer) { held.add(domain) }
+                if let layers = try layers(of: name, program, call.peer) { held.add(layers) }
                 await slices.pauseIfDue()
             }
             return held
         } reply: { [self] reply, held in
-            let domains = try names.compactMap { name in
-                let domain = try open(name, program, call.peer)
-                if let domain { held.add(domain) }
-                return domain
-            }
+            let domains = try names.compactMap { try open($0, program, call.peer, holding: held) }
             if subscribes { try subscribe(call.peer, to: domains) }
             var room = Self.largestAnswer
             try reply.container("a", "a{sv}") {
@@ -61,13 +57,16 @@ extension UserDomains {
             for layer in layers { layer.release() }
         }
 
-        func add(_ domain: Opened) {
+        func add(_ domain: DomainLayers) {
             for layer in [domain.values, domain.host] {
                 layer.hold()
                 layers.append(layer)
             }
         }
     }
+
+    /// The layers of a domain, and the caller's access to it.
+    private typealias DomainLayers = (domain: String, access: DomainAccess, values: UserStore, host: UserStore)
 
     /// A domain that a call has opened.
     private struct Opened {
@@ -84,22 +83,31 @@ extension UserDomains {
     }
 
     /// - Returns: `nil` if the domain does not exist for the caller.
-    private func open(_ name: String, _ program: Program?, _ peer: Peer) throws -> Opened? {
-        let client = daemon.clients.client(peer)
+    private func open(
+        _ name: String, _ program: Program?, _ peer: Peer, holding held: HeldLayers
+    ) throws -> Opened? {
+        guard let layers = try layers(of: name, program, peer) else { return nil }
+        held.add(layers)
+        let domain = layers.domain
+        var managed = managed(domain, for: peer)
+        let isOwn = domain == program?.domain
+        if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
+        return Opened(
+            name: domain, values: layers.values, host: layers.host, managed: managed,
+            isWritable: layers.access == .write, store: isOwn ? program?.store ?? "" : "")
+    }
+
+    /// - Returns: `nil` if the domain does not exist for the caller.
+    private func layers(of name: String, _ program: Program?, _ peer: Peer) throws -> DomainLayers? {
         let domain = try resolve(name, program)
-        let access = access(of: client.identity, to: domain)
+        let access = access(of: daemon.clients.client(peer).identity, to: domain)
         guard access != .none else { return nil }
         let path = try BusNames.domainPath(uid: user.uid, domain: domain)
         guard let values = try daemon.clients.layer(at: path, for: peer) else { return nil }
         values.hold()
         defer { values.release() }
         guard let host = try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer) else { return nil }
-        var managed = managed(domain, for: peer)
-        let isOwn = domain == program?.domain
-        if isOwn { managed.ubiquitous = managed.ubiquitous ?? program?.ubiquitous }
-        return Opened(
-            name: domain, values: values, host: host, managed: managed, isWritable: access == .write,
-            store: isOwn ? program?.store ?? "" : "")
+        return (domain, access, values, host)
     }
 
     /// Subscribes to all of the domains, or to none.
