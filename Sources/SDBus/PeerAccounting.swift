@@ -10,7 +10,7 @@ final class PeerAccounting {
     typealias Question = @BusActor (Set<String>) async throws -> (bytes: [String: Int], time: UInt64)
 
     private let question: Question
-    private var waiting: [(name: String, continuation: CheckedContinuation<Result<Int?, any Error>, Never>)] = []
+    private var waiting: [(name: String, continuation: CheckedContinuation<Int?, any Error>)] = []
     private var isUnderWay = false
 
     /// How much longer the loop serves others than it reads an answer.
@@ -20,10 +20,10 @@ final class PeerAccounting {
 
     /// Returns how many bytes the bus holds for a connection; `nil` if it doesn't know the connection.
     func bytes(of name: String) async throws -> Int? {
-        try await withCheckedContinuation {
+        try await withCheckedThrowingContinuation {
             waiting.append((name, $0))
             askNext()
-        }.get()
+        }
     }
 
     private func askNext() {
@@ -34,10 +34,10 @@ final class PeerAccounting {
             waiting = []
             do {
                 let answer = try await question(Set(asking.map(\.name)))
-                for (name, continuation) in asking { continuation.resume(returning: .success(answer.bytes[name])) }
+                for (name, continuation) in asking { continuation.resume(returning: answer.bytes[name]) }
                 await EventLoop.pause(.microseconds(Int64(answer.time * Self.rest)))
             } catch {
-                for (_, continuation) in asking { continuation.resume(returning: .failure(error)) }
+                for (_, continuation) in asking { continuation.resume(throwing: error) }
             }
             isUnderWay = false
             askNext()
