@@ -135,7 +135,9 @@ extension DefaultsProcess {
     }
 
     /// Notes which of the domain's own values the store is to replace.
-    private func noteSuperseded(_ domain: Text, by changes: Changes) {
+    /// - Returns: whether there are any.
+    @discardableResult
+    private func noteSuperseded(_ domain: Text, by changes: Changes) -> Bool {
         state.withLock { state in
             for (key, value) in changes {
                 if value != nil, state.mayHave(key, domain) {
@@ -144,6 +146,7 @@ extension DefaultsProcess {
                     state.roaming[domain]?.superseded.remove(key)
                 }
             }
+            return state.roaming[domain].map { !$0.superseded.isDisjoint(with: changes.keys) } ?? false
         }
     }
 
@@ -184,12 +187,14 @@ extension DefaultsProcess {
         let isNews = roaming.contains { before[$0.key] != $0.value }
         guard let done else {
             try mirror.write(roaming)
-            noteSuperseded(domain, by: roaming)
+            let supersedes = noteSuperseded(domain, by: roaming)
             tellIfSignedOut(mirror)
             EventLoop.task { [link] in link.fillOutboxesLater() }
-            Task { [weak self] in
-                await mirror.settle()
-                self?.removeSuperseded(domain)
+            if supersedes {
+                Task { [weak self] in
+                    await mirror.settle()
+                    self?.removeSuperseded(domain)
+                }
             }
             return (rest.isEmpty ? false : write(.domain(domain), rest, isWhole: isWhole)) || isNews
         }
