@@ -29,6 +29,10 @@ extension Retention {
     static let bytesPerStore = 1 << 20 + 4 + bytesPerRow
     /// What a row counts besides its value. Loading a store reads every row, and values may have a byte each.
     static let bytesPerRow = 128
+
+    /// What a row counts.
+    /// - Parameter length: the size of its value's encoding; `nil` for a tombstone.
+    static func bytes(ofRowWith length: Int?) -> Int { (length ?? 0) + bytesPerRow }
     /// The number of surplus rows at which they are removed: about a millisecond's work.
     static let surplus = 1024
 }

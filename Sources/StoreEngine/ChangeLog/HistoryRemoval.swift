@@ -46,7 +46,7 @@ extension Replica {
         for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
         surplus.removeAll(where: gone.contains)
         history.rows = max(0, history.rows - gone.count)
-        let bytes = changes.reduce(0) { $0 + $1.length + Retention.bytesPerRow }
+        let bytes = changes.reduce(0) { $0 + Retention.bytes(ofRowWith: $1.length) }
         history.bytes = max(0, history.bytes - bytes)
     }
 }

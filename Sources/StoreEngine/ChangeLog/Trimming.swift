@@ -173,7 +173,7 @@ struct Trimming {
     mutating func add(_ change: ChangeReader.Outline) {
         // Changed in place, so that the key is looked up once.
         guard let index = past.index(forKey: change.key) else { return addLast(change) }
-        let size = (change.length ?? 0) + Retention.bytesPerRow
+        let size = Retention.bytes(ofRowWith: change.length)
         bytes += size
         past.values[index].values += 1
         let former = past.values[index]

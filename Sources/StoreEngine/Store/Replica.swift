@@ -74,7 +74,7 @@ final class Replica {
     /// Rows must be retired in order.
     func retire(_ old: Record, before new: inout Record) {
         history.rows += 1
-        history.bytes += old.size + Retention.bytesPerRow
+        history.bytes += Retention.bytes(ofRowWith: old.size)
         let excess = old.former.prefix(max(0, old.former.count + 1 - Retention.valuesPerKey))
         surplus.append(contentsOf: excess)
         new.former.reserveCapacity(Retention.valuesPerKey)
@@ -125,7 +125,7 @@ final class Replica {
             oldestLoss = min(oldestLoss, version.time)
             if let index = records.index(forKey: version.key) {
                 history.rows += 1
-                history.bytes += (version.length ?? 0) + Retention.bytesPerRow
+                history.bytes += Retention.bytes(ofRowWith: version.length)
                 let isKept = records.values[index].former.count < Retention.valuesPerKey
                 isKept ? records.values[index].former.append(version.sequence) : surplus.append(version.sequence)
                 return
