@@ -63,6 +63,12 @@ enum Phrase {
         _ = try await account.recoveryPhrase(marksShown: true)
     }
 
+    /// Shows a new phrase at a terminal; elsewhere says where it is found.
+    static func tell(_ account: AccountObject, _ change: ChangeOptions) async throws {
+        let isAtTerminal = isatty(STDIN_FILENO) == 1 && !change.json
+        isAtTerminal ? try await show(account) : remark()
+    }
+
     /// Says where a script finds the phrase, which isn't shown without a terminal.
     static func remark() {
         Output.remark(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Glibc
 internal import PlainText
 internal import PropertyList
 internal import SDBus
@@ -108,10 +107,7 @@ struct ForgetCommand: ServiceCommand {
             if replaceKey { try await account.unlessPaused { try await account.replaceKey(timeout: Patience.remote) } }
             try await account.forgetDevice(identifier)
         }
-        if replaceKey, !options.change.check {
-            let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json
-            isAtTerminal ? try await Phrase.show(object) : Phrase.remark()
-        }
+        if replaceKey, !options.change.check { try await Phrase.tell(object, options.change) }
         if options.change.json || options.change.check { return }
         if account.isEncrypted, !replaceKey {
             Output.remark(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Glibc
 internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
@@ -79,8 +78,7 @@ private struct Move {
         if planned != nil, options.change.check, account.isPausedByUser { throw AccountObject.paused }
         if planned != nil, !options.change.check {
             try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
-            let isAtTerminal = isatty(STDIN_FILENO) == 1 && !options.change.json
-            isAtTerminal ? try await Phrase.show(object) : Phrase.remark()
+            try await Phrase.tell(object, options.change)
         }
         options.change.report(planned)
     }
