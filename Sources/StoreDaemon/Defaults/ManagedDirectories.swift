@@ -179,8 +179,7 @@ private final class GroupNames {
             if code == 0, result != nil { return .success(entry.gr_gid) }
             size *= 2
             if code == ERANGE, size <= largest { continue }
-            // The man page of getgrnam_r(3) has these for groups that don't exist.
-            return [0, ENOENT, ESRCH, EBADF, EPERM].contains(code) ? .success(nil) : .failure(SystemError(code))
+            return UserEntry.absenceCodes.contains(code) ? .success(nil) : .failure(SystemError(code))
         }
     }
 }

@@ -114,9 +114,11 @@ struct UserEntry: Hashable, Sendable {
         if code == 0, result != nil {
             return .success(UserEntry(name: String(cString: entry.pw_name), uid: entry.pw_uid))
         }
-        // The man page of getpwnam_r(3) has these for users who don't exist.
-        return [0, ENOENT, ESRCH, EBADF, EPERM].contains(code) ? .success(nil) : .failure(Unknown())
+        return absenceCodes.contains(code) ? .success(nil) : .failure(Unknown())
     }
+
+    /// What getpwnam_r(3) and getgrnam_r(3) return, according to their man pages, for users and groups that don't exist.
+    static let absenceCodes: Set = [0, ENOENT, ESRCH, EBADF, EPERM]
 }
 
 /// The users in `/etc/passwd`, read again when the file has changed.
