@@ -412,6 +412,7 @@ import UbiquitousStoreTesting
             #expect(result.output.contains("The manifest \(manifest) is refused: others may write to it."), "\(result)")
             #expect(result.output.contains("The managed settings in \(managed) are refused, and"), "\(result)")
             #expect(result.output.contains("A file needs the mode 644"), "\(result)")
+            #expect(try await terminal.ctl("metrics").output.contains("\nubiquitous_store_warnings 2\n"))
             chmod(manifest, 0o644)
             unlink(managed)
             try await eventually("all is well") { try await terminal.ctl("doctor").code == 0 }

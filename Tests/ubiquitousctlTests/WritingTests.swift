@@ -125,11 +125,11 @@ import UbiquitousStoreTesting
             from prometheus_client.openmetrics.parser import text_string_to_metric_families as families
             print(len(list(families(open(sys.argv[1]).read()))))
             """
-        guard try await run(["python3", "-c", "import prometheus_client"]).exit == .code(0) else {
+        guard try await run(["/usr/bin/python3", "-c", "import prometheus_client"]).exit == .code(0) else {
             return print("NOT TESTED: metrics with prometheus_client, which isn't installed here")
         }
         try terminal.write("metrics", metrics + "\n")
-        let result = try await run(["python3", "-c", parser, terminal.file("metrics")])
+        let result = try await run(["/usr/bin/python3", "-c", parser, terminal.file("metrics")])
         #expect(result.exit == .code(0) && (Int(result.output) ?? 0) >= 7, "\(result)")
     }
 }

@@ -20,9 +20,11 @@ struct MetricsCommand: ServiceCommand {
     func perform() async throws {
         let text = try await Progress.showing("Waiting for the service") {
             let connection = try await bus.connect()
-            let errors = try await connection.manager.properties().settingsErrors.count
+            let service = try await connection.manager.properties()
             let aside = try await AdministrationObject(connection).data().filter(\.isSetAsideForName)
-            return Metrics.text(try await Everybody(connection), settingsErrors: errors, setAside: aside)
+            return Metrics.text(
+                try await Everybody(connection), settingsErrors: service.settingsErrors.count,
+                warnings: service.warnings.count, setAside: aside)
         }
         Output.print(text)
     }
@@ -32,9 +34,10 @@ struct MetricsCommand: ServiceCommand {
 enum Metrics {
     /// - Parameters:
     ///   - settingsErrors: the number of invalid lines in the settings.
+    ///   - warnings: the number of files and folder roots that the service can't use.
     ///   - aside: the data of users that was set aside because of their names.
     static func text(
-        _ everybody: Everybody, settingsErrors: Int, setAside aside: [UserDataDescription] = []
+        _ everybody: Everybody, settingsErrors: Int, warnings: Int, setAside aside: [UserDataDescription]
     ) -> String {
         let users = everybody.users
         let accounts = users.map(\.account)
@@ -68,6 +71,8 @@ enum Metrics {
         if let free = accounts.map(\.freeBytes).min() { lines.append(sample("free_bytes", [], Int(free))) }
         lines += family("settings_errors", "Invalid lines in the settings.")
         lines.append(sample("settings_errors", [], settingsErrors))
+        lines += family("warnings", "Manifests, files of managed settings and folder roots that can't be used.")
+        lines.append(sample("warnings", [], warnings))
         return (lines + ["# EOF"]).joined(separator: "\n")
     }
 
