@@ -78,6 +78,21 @@ struct EventLoopTests {
         #expect(calls == 2)
     }
 
+    @Test func `thousands of jobs that wait don't keep the loop from events`() async throws {
+        var (done, doneAtEvent) = (0, Int?.none)
+        let source = EventLoop.shared.after(.milliseconds(1)) { doneAtEvent = done }
+        let jobs = (0..<2000).map { _ in
+            EventLoop.task {
+                let end = EventLoop.now + 50
+                while EventLoop.now < end {}
+                done += 1
+            }
+        }
+        for job in jobs { await job.value }
+        #expect(try #require(doneAtEvent) < 2000 && done == 2000)
+        withExtendedLifetime(source) {}
+    }
+
     @Test func `a signal calls`() async throws {
         var calls = 0
         let source = EventLoop.shared.onSignal(SIGUSR1) { calls += 1 }
