@@ -16,10 +16,20 @@ final class HistoryWork {
     private typealias Pass = Task<Result<Int, any Error>, Never>
     private var underWay: [Kind: Pass] = [:]
     private var last: Pass?
+    private var waiting = 0
+
+    /// The number of calls that may wait at a time. All are answered at once.
+    private static let mostWaiting = 256
 
     /// Returns about how many bytes of the database the history of all of the user's stores takes or, if it was removed,
     /// took.
     func bytes(_ kind: Kind, of account: UserAccount) async throws -> Int {
+        guard waiting < Self.mostWaiting else {
+            throw BusError.limitsExceeded(
+                "\(Self.mostWaiting) calls are waiting for this account already. Try again later.")
+        }
+        waiting += 1
+        defer { waiting -= 1 }
         let pass = underWay[kind] ?? begin(kind, account)
         return try await pass.value.get()
     }
