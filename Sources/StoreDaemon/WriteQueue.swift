@@ -57,14 +57,7 @@ final class WriteQueue {
     }
 
     private func commit(_ writes: [Waiting], of user: User) {
-        if let failure = commit(user) {
-            writes.first?.store.daemon.logRefusedWrite(BusError(mapping: failure), of: user.uid)
-            for write in writes {
-                write.store.forgetWeight()
-                write.call.fail(BusError(mapping: failure, for: write.client))
-            }
-            return
-        }
+        if let failure = commit(user) { return fail(writes, failure) }
         // A reader's call may have caused the commit.
         let began = WorkTime()
         defer { user.noteWork(since: began) }
@@ -72,6 +65,22 @@ final class WriteQueue {
         for write in writes where !write.keys.isEmpty {
             write.store.notify(.localChange, keys: write.keys, except: write.client)
             if write.store.layer == nil { user.account.sync.noteLocalChange() }
+        }
+    }
+
+    /// Fails a user's waiting writes, because a commit that something else needed took them along and has failed.
+    func fail(of uid: UInt32, _ failure: EngineError) {
+        let lost = waiting.filter { $0.store.user.uid == uid }
+        waiting.removeAll { $0.store.user.uid == uid }
+        fail(lost, failure)
+    }
+
+    private func fail(_ writes: [Waiting], _ failure: any Error) {
+        guard let first = writes.first else { return }
+        first.store.daemon.logRefusedWrite(BusError(mapping: failure), of: first.store.user.uid)
+        for write in writes {
+            write.store.forgetWeight()
+            write.call.fail(BusError(mapping: failure, for: write.client))
         }
     }
 

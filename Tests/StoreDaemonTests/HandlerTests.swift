@@ -4,6 +4,7 @@ import BackendTesting
 import PropertyList
 import SDBus
 import StoreBus
+import StoreEngine
 import Testing
 
 @testable import StoreDaemon
@@ -28,6 +29,35 @@ struct HandlerTests {
         try #require(service.daemon.writes.isEmpty)
         #expect(count == .integer(2))
         #expect(try await write.value == first + 1)
+        try service.close()
+    }
+
+    @Test func `writes that another commit has taken along fail if that fails`() async throws {
+        let service = try LocalService()
+        _ = try await service.set("a", .integer(1))
+        service.daemon.connection.afterDispatch = {}
+        let write = Task { try await service.set("a", .data([UInt8](repeating: 0, count: 500_000))) }
+        try await eventually { !service.daemon.writes.isEmpty }
+        let database = try #require(service.daemon.users.all.first).database
+        try database.space.bound(fileSize: 4096)
+        #expect(throws: EngineError.diskFull) { try database.commit() }
+        #expect(service.daemon.writes.isEmpty)
+        #expect(await errorName { _ = try await write.value } != "")
+        let value = try await service.call("GetValue", { try $0.append("a") }, { try $0.readValue() })
+        #expect(value == .integer(1))
+        try service.close()
+    }
+
+    @Test func `only so many calls wait for a count of the history, since all are answered at once`() async throws {
+        let service = try LocalService()
+        _ = try await service.set("a", .integer(1))
+        let account = try #require(service.daemon.users.all.first).account
+        let work = HistoryWork()
+        let calls = (0..<300).map { _ in EventLoop.task { try? await work.bytes(.counting, of: account) } }
+        var refused = 0
+        for call in calls where await call.value == nil { refused += 1 }
+        #expect(refused == 44)
+        #expect(try await work.bytes(.counting, of: account) >= 0)
         try service.close()
     }
 

@@ -209,6 +209,8 @@ final class User {
 
     /// Applies changed manifests to the keys that stay on the device.
     func renewLocalKeys() {
+        // What waits is announced before what follows from the manifests.
+        daemon.writes.commit()
         // If a manifest is gone, its keys stay on the device.
         for store in storesInUse where manifests.hasManifest(store.identifier) {
             let keys = (try? store.store.replaceLocalKeys(manifests.localKeys(of: store.identifier))) ?? []
@@ -426,6 +428,7 @@ final class User {
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 layerLimits: configuration.layerLimits, environment: daemon.environment)
             database.observer = workObserver(of: uid, daemon: daemon)
+            database.onRevert = { [weak daemon] in daemon?.writes.fail(of: uid, $0) }
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }

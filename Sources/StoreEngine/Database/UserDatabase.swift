@@ -48,6 +48,8 @@ package final class UserDatabase {
     var accountTrimming = AccountTrimming()
     /// Called when ``removeLeftovers()`` has something to do.
     package var onLeftovers: (() -> Void)?
+    /// Called when ``commit()`` has reverted everything staged, whoever called it.
+    package var onRevert: ((EngineError) -> Void)?
     /// Counts the events that make a download under way useless, so that it has to begin again.
     package internal(set) var downloadEpoch = 0
     /// Whether what was lost with a damaged database has yet to come back from the remote.
@@ -219,6 +221,7 @@ package final class UserDatabase {
         if batch.isEmpty { return batch.drop() }
         do { try writeMakingRoom(batch) } catch {
             batch.revert()
+            onRevert?(error)
             throw error
         }
         if batch.storesOrigin { origins.noteStored() }
