@@ -48,6 +48,29 @@ import Testing
         #expect(try history("other").isEmpty && history("absent").isEmpty)
     }
 
+    @Test func `a store that is removed everywhere leaves a tombstone for each key, or everything if the disk is full`()
+        throws
+    {
+        let store = try device.store(local: ["local"])
+        for round in 0..<3 {
+            for name in ["k", "local", "gone"] { try device.write([(name, .integer(Int64(round)))]) }
+        }
+        try device.write(removing: ["gone"])
+        let before = try rows
+        var reverted = 0
+        device.database.onRevert = { _ in reverted += 1 }
+        try device.sql("CREATE TRIGGER full BEFORE DELETE ON change BEGIN SELECT RAISE(ABORT, 'full'); END")
+        #expect(throws: EngineError.self) { try device.database.removeEverything(in: "app") }
+        #expect(try rows == before && store.values.count == 2 && reverted == 1)
+        try device.sql("DROP TRIGGER full")
+        #expect(try device.database.removeEverything(in: "app")?.map(\.string) == ["k", "local"])
+        #expect(try rows == 3 && store.values.isEmpty)
+        for name in ["k", "local", "gone"] { #expect(try history(name).isEmpty) }
+        try device.reopen()
+        #expect(try device.store(local: ["local"]).values.isEmpty)
+        #expect(try device.database.removeEverything(in: "app") == nil)
+    }
+
     @Test func `a clock that was wrong changes nothing in the order, and its times are told`() throws {
         let right = device.clock.time
         let times = [right, right + 3650 * Clock.day, right + 10, right - Clock.day, right + 20]

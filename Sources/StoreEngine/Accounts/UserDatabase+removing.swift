@@ -16,26 +16,12 @@ extension UserDatabase {
         let store = try store(identifier)
         let visible = store.values.keys.sorted()
         guard store.stageRemovals() else { return nil }
-        try commit()
-        try clearHistory(of: store)
-        return visible
-    }
-
-    private func clearHistory(of store: Store) throws(EngineError) {
         let replicas = [store.shared, store.overlay].filter(\.isStored)
-        try write { db in
-            for replica in replicas {
-                try db.saveProgress(of: replica)
-                try db.run(
-                    sql: """
-                        DELETE FROM change WHERE \(ChangeID.isOf(":replica")) AND id NOT IN
-                            (SELECT max(id) FROM change WHERE \(ChangeID.isOf(":replica")) GROUP BY key)
-                        """,
-                    arguments: ["replica": replica.id])
-            }
-            try db.saveGeneration(store.generation, knownFrom: store.knownFrom, of: store.id)
-        }
+        for replica in replicas { enqueue(replica: replica, in: store) { try $0.clearHistory(of: replica) } }
+        enqueueGeneration(of: store)
+        try commit()
         for replica in replicas { replica.forgetHistory() }
+        return visible
     }
 }
 
@@ -65,6 +51,18 @@ extension Store {
 }
 
 extension Database {
+    /// Removes a replica's changes, except for the tombstones that are there already. Tombstones for the other keys
+    /// follow.
+    fileprivate func clearHistory(of replica: Replica) throws {
+        try saveProgress(of: replica)
+        try run(
+            sql: """
+                DELETE FROM change WHERE \(ChangeID.isOf(":replica")) AND (value IS NOT NULL OR id NOT IN
+                    (SELECT max(id) FROM change WHERE \(ChangeID.isOf(":replica")) GROUP BY key))
+                """,
+            arguments: ["replica": replica.id])
+    }
+
     /// Saves what a replica's changes may be the only record of, before some of them are removed: the greatest n of
     /// each origin, and the last sequence.
     func saveProgress(of replica: Replica) throws {
