@@ -108,6 +108,27 @@ struct AccountFile: Codable, Equatable {
     /// The path of the file that ``prepare(in:)`` writes.
     private static func preparedPath(in directory: String) -> String { path(in: directory) + ".prepared" }
 
+    /// The former file's second name, until everything that belongs to the new one is done.
+    private static func formerPath(in directory: String) -> String { path(in: directory) + ".former" }
+
+    /// Keeps the file, if there is one, for ``restoreFormer(in:)``.
+    static func keepFormer(in directory: String) throws {
+        try PrivateFile.remove(formerPath(in: directory))
+        if exists(in: directory) { try PrivateFile.link(path(in: directory), as: formerPath(in: directory)) }
+    }
+
+    /// Brings back the file that was kept, or signs the user out if there was none. This needs no room on the disk.
+    static func restoreFormer(in directory: String) throws {
+        guard access(formerPath(in: directory), F_OK) == 0 else { return try remove(in: directory) }
+        // Where both are names of the same file, rename(2) leaves both.
+        try PrivateFile.move(formerPath(in: directory), to: path(in: directory))
+        forgetFormer(in: directory)
+        try PrivateFile.synchronize(directory: directory)
+    }
+
+    /// Forgets the file that was kept. If this fails, the next start does it.
+    static func forgetFormer(in directory: String) { try? PrivateFile.remove(formerPath(in: directory)) }
+
     /// Removes the file, which signs the user out.
     static func remove(in directory: String) throws {
         try removeRemains(in: directory)
@@ -141,6 +162,7 @@ struct AccountFile: Codable, Equatable {
     static func removeRemains(in directory: String) throws {
         try PrivateFile.remove(PrivateFile.temporary(path(in: directory)))
         try PrivateFile.remove(preparedPath(in: directory))
+        try PrivateFile.remove(formerPath(in: directory))
     }
 }
 
@@ -158,6 +180,11 @@ enum PrivateFile {
     /// Removes a file, if it exists.
     static func remove(_ path: String) throws(Failure) {
         guard unlink(path) == 0 || errno == ENOENT else { throw Failure(path: path, code: errno) }
+    }
+
+    /// Gives a file another name besides its own.
+    static func link(_ path: String, as other: String) throws(Failure) {
+        guard Glibc.link(path, other) == 0 else { throw Failure(path: other, code: errno) }
     }
 
     /// Renames a file.

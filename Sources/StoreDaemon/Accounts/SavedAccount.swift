@@ -38,18 +38,22 @@ final class SavedAccount {
         return file
     }
 
-    /// Writes the file, then runs the work that belongs to it. If that fails, restores the file.
+    /// Writes the file, then runs the work that belongs to it. If that fails, restores the file, also on a full disk.
     ///
     /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
         let former = try? read()
-        try file.write(in: directory)
-        note(file)
-        do { try body() } catch {
+        try AccountFile.keepFormer(in: directory)
+        do {
+            try file.write(in: directory)
+            note(file)
+            try body()
+        } catch {
             note(former)
-            if let former { try former.write(in: directory) } else { try AccountFile.remove(in: directory) }
+            try AccountFile.restoreFormer(in: directory)
             throw error
         }
+        AccountFile.forgetFormer(in: directory)
     }
 
     /// Changes what is in the file, without making the loop wait for the disk. Returns when the change is on the disk.
