@@ -32,6 +32,33 @@ import Testing
 
     private let plain = "\(KeyIdentifier(high: 1, low: 2))"
 
+    // MARK: The files
+
+    @Test(arguments: ["account.plist", "account-key.plist"])
+    func `a file that somebody else made is damaged, however deep or large it is`(name: String) throws {
+        let path = directory + "/" + name
+        let depth = 100_000
+        let nested = String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)
+        let lists = ["<plist version=\"1.0\">\(nested)</plist>", String(repeating: "(", count: depth)]
+        for text in lists {
+            try Data(text.utf8).write(to: URL(filePath: path))
+            chmod(path, 0o600)
+            #expect(throws: (any Error).self) { try read(name) }
+        }
+        try Data("bplist00".utf8).write(to: URL(filePath: path))
+        chmod(path, 0o600)
+        truncate(path, 3 << 30)
+        #expect(throws: (any Error).self) { try read(name) }
+    }
+
+    private func read(_ name: String) throws {
+        if name == AccountFile.name {
+            _ = try AccountFile.read(in: directory)
+        } else {
+            _ = try AccountKeyFile.read(in: directory)
+        }
+    }
+
     // MARK: Protection
 
     @Test func `an account in plain has no key, and an encrypted one is locked without its own`() throws {

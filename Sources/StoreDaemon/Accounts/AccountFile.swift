@@ -73,15 +73,12 @@ struct AccountFile: Codable, Equatable {
     /// Reads the file; `nil` if there is none.
     static func read(in directory: String) throws(RemoteError) -> AccountFile? {
         guard exists(in: directory) else { return nil }
-        do {
-            let data = try Data(contentsOf: URL(filePath: path(in: directory)))
-            return try PropertyListDecoder().decode(AccountFile.self, from: data)
-        } catch {
-            throw RemoteError(
-                .damaged,
-                "The account can't be read, because its file \(path(in: directory)) is damaged. Sign in again at the "
-                    + "same address; the values on this device are kept.")
-        }
+        let bytes = Files.bytes(of: path(in: directory), atMost: PrivateFile.largest)
+        if let bytes, let file = PrivateFile.decode(AccountFile.self, from: bytes) { return file }
+        throw RemoteError(
+            .damaged,
+            "The account can't be read, because its file \(path(in: directory)) is damaged. Sign in again at the "
+                + "same address; the values on this device are kept.")
     }
 
     /// Replaces the file atomically, and syncs it to the disk.
@@ -172,6 +169,17 @@ enum PrivateFile {
         let path: String
         let code: Int32
         var description: String { "\(path) can't be written: \(String(cString: strerror(code)))." }
+    }
+
+    /// The most bytes of a file with an account or a key.
+    static let largest = 1 << 20
+
+    /// Decodes a file that was written by this service; `nil` if it was not. A restored backup may have anything in its
+    /// place.
+    static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
+        // Foundation's reader of XML recurses for every level, however many there are, and that of ASCII as well.
+        guard bytes.starts(with: Array("bplist00".utf8)) else { return nil }
+        return try? PropertyListDecoder().decode(type, from: Data(bytes))
     }
 
     /// The path of the temporary file that replaces a file.

@@ -6,6 +6,7 @@
 // The key is checked against the marker beside it. Otherwise a flipped bit in the secret would make the device seal
 // data that no other device can open.
 
+internal import Files
 internal import Foundation
 internal import Glibc
 internal import Sealing
@@ -44,8 +45,6 @@ struct AccountKeyFile: Equatable {
 
     /// The format's number. Files with a greater one are from a newer version.
     private static let format = 1
-    /// The largest size of a file, in bytes.
-    private static let limit = 1 << 20
 
     /// The two files: for the account that is signed in, and for one that the user is signing in to or moving to.
     enum Slot: String, CaseIterable {
@@ -104,11 +103,10 @@ struct AccountKeyFile: Equatable {
 
     /// Reads a file; `nil` if there is none.
     static func read(_ path: String) throws(AccountKeyFileError) -> AccountKeyFile? {
-        guard let data = try contents(of: path) else { return nil }
-        let decoder = PropertyListDecoder()
-        guard let version = try? decoder.decode(Version.self, from: data) else { throw .damaged(path) }
+        guard let bytes = try contents(of: path) else { return nil }
+        guard let version = PrivateFile.decode(Version.self, from: bytes) else { throw .damaged(path) }
         guard version.format <= format else { throw .tooNew(path) }
-        guard let record = try? decoder.decode(Record.self, from: data), let file = record.file else {
+        guard let record = PrivateFile.decode(Record.self, from: bytes), let file = record.file else {
             throw .damaged(path)
         }
         return file
@@ -136,17 +134,17 @@ struct AccountKeyFile: Equatable {
     }
 
     /// Returns the bytes of a file, which must belong to the service's user and be private; `nil` if there is none.
-    private static func contents(of path: String) throws(AccountKeyFileError) -> Data? {
+    private static func contents(of path: String) throws(AccountKeyFileError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
         guard descriptor >= 0 else { throw .unreadable(path, errno) }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .unreadable(path, errno) }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else { throw .foreign(path) }
         guard status.st_mode & 0o077 == 0 else { throw .open(path) }
-        guard status.st_size <= limit, let data = try? handle.read(upToCount: limit) else { throw .damaged(path) }
-        return data
+        guard let bytes = try? Files.read(descriptor, atMost: PrivateFile.largest) else { throw .damaged(path) }
+        return bytes
     }
 
     private struct Version: Decodable {

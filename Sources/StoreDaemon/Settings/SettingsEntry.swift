@@ -103,7 +103,9 @@ struct SettingsEntry: Sendable {
         SettingsEntry.count("User", "SubscriptionsPerConnection", 1...4096) {
             $0.bounds.subscriptionsPerConnection = $1
         },
-        SettingsEntry.count("User", "RegisteredManifests", 0...1024) { $0.bounds.registeredManifests = $1 },
+        SettingsEntry.count("User", "RegisteredManifests", 0...RegisteredManifests.most) {
+            $0.bounds.registeredManifests = $1
+        },
         SettingsEntry.count("User", "WaitingCalls", 1...4096) { $0.bounds.waitingCalls = $1 },
     ]
 }

@@ -15,7 +15,7 @@ struct RegisteredManifests {
     /// - Parameter logger: gets a warning for each refused manifest; `nil` if none is wanted.
     init(of user: UserDirectory, logger: Logger?) {
         directory = user.path + "/manifests.d"
-        for name in Self.names(in: directory) {
+        for name in Self.names(in: directory).prefix(Self.most) {
             let path = "\(directory)/\(name)"
             do {
                 let manifest = try Manifest(propertyList: try ManifestFile.read(path, trusting: geteuid()))
@@ -25,6 +25,9 @@ struct RegisteredManifests {
             }
         }
     }
+
+    /// The most manifests that an administrator may let a user register. More, in a restored backup, are ignored.
+    static let most = 1024
 
     var count: Int { manifests.count }
 
