@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 @testable import StoreDaemon
@@ -30,5 +31,28 @@ struct UserDirectoryTests {
 
     @Test func `where it is open whose a name is, nobody gets the data`() {
         #expect(throws: UserName.Late.self) { try formerOwner("slow", "ada") }
+    }
+
+    @Test func `data that can't be opened in its new place goes back, and what was there is there again`() throws {
+        let state = FileManager.default.temporaryDirectory.appending(path: "state-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: state) }
+        let name = "u7.ada.1763800000"
+        for directory in ["u7", name] {
+            try FileManager.default.createDirectory(
+                atPath: "\(state)/\(directory)", withIntermediateDirectories: true)
+            try Data().write(to: URL(filePath: "\(state)/\(directory)/of-\(directory)"))
+        }
+        let (user, data) = (UserDirectory(of: 7, in: state), try UserData.named(name, in: state))
+        func present() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: user.path) }
+        #expect(throws: CancellationError.self) {
+            try user.adopt(data, time: 1_763_900_000_000_000) {
+                #expect(try present() == ["of-\(name)"])
+                throw CancellationError()
+            }
+        }
+        #expect(try present() == ["of-u7"])
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: state)) == ["u7", name])
+        try user.adopt(data, time: 1_763_900_000_000_000) {}
+        #expect(try present() == ["of-\(name)"])
     }
 }

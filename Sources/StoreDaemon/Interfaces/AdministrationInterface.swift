@@ -75,9 +75,13 @@ extension Daemon {
         // A damaged database doesn't say, and then the clock is what is left to tell the data apart.
         let known = user.exists ? (try? users.user(uid).database.greatestGeneration()) ?? 0 : 0
         closeData(of: uid)
-        try user.adopt(data, time: environment.time())
+        try user.adopt(data, time: environment.time()) {
+            do { try users.user(uid).database.raiseGenerations(above: known) } catch {
+                closeData(of: uid)
+                throw error
+            }
+        }
         logger.notice("The data \(data.name) is \(UserName.text(of: uid))'s now.")
-        try users.user(uid).database.raiseGenerations(above: known)
         try await files.result { try user.settle() }
     }
 

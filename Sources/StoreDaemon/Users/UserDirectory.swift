@@ -119,12 +119,18 @@ struct UserDirectory {
     }
 
     /// Makes marked data this user's. Data that the user already has is set aside.
-    func adopt(_ data: UserData, time: UInt64) throws(PrivateFile.Failure) {
+    /// - Parameter begin: opens the data in its place, and closes it if it throws. Then both go back to their places.
+    func adopt(_ data: UserData, time: UInt64, _ begin: () throws -> Void) throws {
         let aside = exists ? try setAside(as: recordedName ?? "unknown", time: time) : nil
-        guard rename(data.path, path) == 0 else {
-            let failure = PrivateFile.Failure(path: path, code: errno)
+        do {
+            try PrivateFile.move(data.path, to: path)
+            do { try begin() } catch {
+                try PrivateFile.move(path, to: data.path)
+                throw error
+            }
+        } catch {
             if let aside { rename(aside, path) }
-            throw failure
+            throw error
         }
         unlink("\(path)/\(DataNames.copyMark)")
         guard let aside else { return }
