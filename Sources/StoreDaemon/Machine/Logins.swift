@@ -69,7 +69,10 @@ final class Logins {
         if let path { stale?.insert(path) } else { stale = nil }
         guard reading == nil else { return }
         reading = EventLoop.task { [weak self] in
-            while let self, stale != [] { await readStale() }
+            while let self, stale != [] {
+                await readStale()
+                await EventLoop.pause(ObservedService.rest)
+            }
             self?.reading = nil
         }
     }

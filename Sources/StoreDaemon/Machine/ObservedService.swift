@@ -14,6 +14,8 @@ final class ObservedService {
     private let onAppearance: @BusActor (_ isThere: Bool) -> Void
 
     private static let bus = "org.freedesktop.DBus"
+    /// How long to wait before reading again, because users may cause any number of signals.
+    static let rest = Duration.milliseconds(250)
 
     /// A signal to follow.
     struct Signal {

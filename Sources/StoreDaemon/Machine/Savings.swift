@@ -9,7 +9,7 @@ final class Savings {
     private(set) var isMetered = false
     /// Whether the machine saves power.
     private(set) var savesPower = false
-    /// Called when either may have changed.
+    /// Called when either has changed.
     var onChange: (@BusActor () -> Void)?
 
     private let connection: BusConnection
@@ -43,11 +43,12 @@ final class Savings {
     ) async throws {
         let reader = Reader()
         let read: @BusActor @Sendable () -> Void = { [weak self] in
-            EventLoop.task {
-                let isSo = try? await reader.service?.property(path, name, property, decode: decode)
+            reader.read { service in
+                let isSo = try? await service.property(path, name, property, decode: decode)
                 guard let self else { return }
+                let former = (self.isMetered, self.savesPower)
                 note(self, isSo ?? false)
-                self.onChange?()
+                if former != (self.isMetered, self.savesPower) { self.onChange?() }
             }
         }
         let service = ObservedService(name, on: connection) { _ in read() }
@@ -56,9 +57,24 @@ final class Savings {
         try await service.follow([.init(rule: ObservedService.changes(of: path, name)) { _ in read() }])
     }
 
-    /// Leads from a signal's handler to its service.
+    /// Reads from a service when it signals a change. Users may cause many signals, so there is a pause after each time.
     @BusActor
     private final class Reader {
         weak var service: ObservedService?
+        private var isStale = false
+        private var reading: Task<Void, Never>?
+
+        func read(_ body: @escaping @BusActor (ObservedService) async -> Void) {
+            isStale = true
+            guard reading == nil else { return }
+            reading = EventLoop.task { [weak self] in
+                while let self, isStale, let service {
+                    isStale = false
+                    await body(service)
+                    await EventLoop.pause(ObservedService.rest)
+                }
+                self?.reading = nil
+            }
+        }
     }
 }
