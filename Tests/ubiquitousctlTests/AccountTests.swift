@@ -375,6 +375,12 @@ import UbiquitousStoreTesting
             try FileManager.default.removeContents(ofDirectory: folder)
             expect(try await terminal.ctl("account", "sync"), 3, "ubiquitousctl account resolve local")
             expect(try await terminal.ctl("account", "resume"), 3, "ubiquitousctl account resolve local")
+            for check in [["--check"], []] {
+                let leaving = try await terminal.ctl(arguments: ["account", "sign-out", "--clear-values"] + check)
+                expect(leaving, 3, "may lack values of this device", "account resolve")
+                let removing = try await terminal.ctl(arguments: ["stores", "remove", notes] + check)
+                expect(removing, 3, "may lack values of this device")
+            }
             #expect(
                 try await terminal.ctl("account", "resolve", side, "--check").output
                     == "would take the \(side) values for right")

@@ -246,6 +246,7 @@ import UbiquitousStoreTesting
             for command in [["account", "unlock"], ["account", "sign-in", url]] {
                 _ = try await phone.done(["account", "replace-key"])
                 expect(try await terminal.ctl("account", "resolve", "remote"), 3, "account unlock", "resolve local")
+                expect(try await terminal.ctl("account", "sign-out", "--clear-values"), 3, "may lack", "account unlock")
                 try terminal.write("words", try await phone.done(["account", "phrase"]))
                 let unlocked = try await terminal.ctl(arguments: command + ["--phrase-file", words, "--json"])
                 #expect(unlocked.code == 0 && unlocked.output == #"{"changed":true}"#, "\(unlocked)")

@@ -31,8 +31,11 @@ extension PanelService {
     /// - Throws: ``ChangesAreUnsaved`` if changes would be lost.
     package func remove(_ store: String, everywhere: Bool) async throws {
         let connection = try await connection()
-        if !everywhere, try await connection.account().uploadPendingChanges(timeout: Self.patience) > 0 {
-            throw ChangesAreUnsaved()
+        if !everywhere {
+            let account = connection.account()
+            try await account.uploadPendingChanges(timeout: Self.patience)
+            let state = try await account.properties()
+            if state.isSignedIn, state.pendingChanges > 0 || state.mayLackChanges { throw ChangesAreUnsaved() }
         }
         try await connection.manager.removeStore(store, everywhere: everywhere)
     }

@@ -114,13 +114,10 @@ package struct AccountObject: ServiceObject {
         try await call("SyncNow", timeout: timeout) { try $0.append(0 as UInt64) }
     }
 
-    /// Uploads pending changes if this device is signed in.
-    /// - Returns: how many changes the remote still does not have.
-    package func uploadPendingChanges(timeout: Duration) async throws -> Int {
-        let account = try await properties()
-        if account.pendingChanges == 0 || !account.isSignedIn { return 0 }
-        try? await syncNow(timeout: timeout)
-        return try await properties().pendingChanges
+    /// Uploads pending changes if this device is signed in, and finds out whether the remote still has the others. What
+    /// can't be uploaded stays pending.
+    package func uploadPendingChanges(timeout: Duration) async throws {
+        if try await properties().isSignedIn { try? await syncNow(timeout: timeout) }
     }
 
     /// `Resolve`: decides after RemoteReset which side is right.

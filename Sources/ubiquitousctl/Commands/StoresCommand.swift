@@ -73,8 +73,8 @@ struct StoresRemoveCommand: ServiceCommand {
             }
             if !everywhere, !discardChanges {
                 // Those of all stores: to ask for one store's, its object would have to be in use.
-                let count = try await connection.account(ofUser: uid).unsavedChanges(check: change.check)
-                if let failure = Failure.unsaved(count) { throw failure }
+                let failure = try await connection.account(ofUser: uid).unsaved(check: change.check)
+                if let failure { throw failure }
             }
             if change.check { try await removal(manager, onlyChecking: true) }
             return "remove \(identifier) from \(everywhere ? "every device" : "this device")"

@@ -18,9 +18,13 @@ extension Catalogue {
         """,
         "\"ubiquitousctl account phrase\" shows the words, and --forget-key leaves the account without them.":
             "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
+        "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.":
+            "„ubiquitousctl account resolve“ sagt, wie sie erhalten bleiben; --discard-changes entfernt sie.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
         "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.":
             "„ubiquitousctl account sync“ zeigt, was das Hochladen verhindert; --discard-changes entfernt sie.",
+        "\"ubiquitousctl account unlock\" uploads them; --discard-changes removes them.":
+            "„ubiquitousctl account unlock“ lädt sie hoch; --discard-changes entfernt sie.",
         "\"ubiquitousctl admin adopt --replace {1} {2}\" replaces their data with it.":
             "„ubiquitousctl admin adopt --replace {1} {2}“ ersetzt die vorhandenen Daten durch die aus der Sicherung.",
         "\"ubiquitousctl admin list\" lists all data.": "„ubiquitousctl admin list“ listet alle Daten auf.",
@@ -363,6 +367,8 @@ extension Catalogue {
         Am Speicherort des Kontos gilt inzwischen ein anderer Schlüssel. Diese Wörter öffnen das Konto nur, wenn Sie \
         den Schlüssel dieses Geräts wieder in Kraft setzen („ubiquitousctl account resolve local“).
         """,
+        "The remote may lack values of this device; removing them may lose them.":
+            "Am Speicherort fehlen vielleicht Werte dieses Geräts; wer sie entfernt, verliert sie dann.",
         "The server accepts the credentials": "Der Server nimmt die Anmeldedaten an",
         "The service can't start: {1}.": "Der Dienst startet nicht: {1}.",
         "The service can't tell what sandbox this program is in, and shows it no data.":

@@ -48,13 +48,15 @@ extension AccountObject {
 
     /// Uploads pending changes if this device is signed in.
     /// - Parameter check: whether to upload nothing. Then changes count as unsaved if the service doesn't upload them now.
-    /// - Returns: how many changes the remote still does not have.
+    /// - Returns: the error if values that are removed from this device may be lost; `nil` if the remote has them.
     @BusActor
-    func unsavedChanges(check: Bool) async throws -> Int {
-        guard check else { return try await uploadPendingChanges(timeout: Patience.remote) }
+    func unsaved(check: Bool) async throws -> Failure? {
+        if !check { try await uploadPendingChanges(timeout: Patience.remote) }
         let account = try await properties()
-        let isUploading = [.idle, .syncing, .initialSync].contains(account.state)
-        return isUploading ? 0 : account.pendingChanges
+        if !account.isSignedIn { return nil }
+        let isUploading = check && [.idle, .syncing, .initialSync].contains(account.state)
+        if !isUploading, account.pendingChanges > 0 { return .unsaved(account.pendingChanges) }
+        return account.mayLackChanges ? .perhapsUnsaved(account) : nil
     }
 }
 

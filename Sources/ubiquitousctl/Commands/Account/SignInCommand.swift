@@ -136,9 +136,8 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func saveChanges() async throws {
         let (object, _) = try await options.present()
-        let count = try await Progress.showing("Syncing") { try await object.unsavedChanges(check: false) }
-        let failures = [Failure.unsaved(count), .excluded(try await object.properties().excludedChanges)]
-            .compactMap(\.self)
+        let unsaved = try await Progress.showing("Syncing") { try await object.unsaved(check: false) }
+        let failures = [unsaved, .excluded(try await object.properties().excludedChanges)].compactMap(\.self)
         guard let first = failures.first else { return }
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw first }
         for failure in failures { Output.remark(Sentence(verbatim: failure.message)) }
@@ -178,8 +177,7 @@ struct SignOutCommand: ServiceCommand {
     @BusActor
     private func checkValues(_ object: AccountObject, _ account: AccountDescription) async throws {
         if !clearValues || discardChanges { return }
-        let unsaved = Failure.unsaved(try await object.unsavedChanges(check: true))
-        if let failure = unsaved ?? .excluded(account.excludedChanges) { throw failure }
+        if let failure = try await object.unsaved(check: true) ?? .excluded(account.excludedChanges) { throw failure }
     }
 }
 
@@ -192,10 +190,18 @@ extension Failure {
             advice: "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.")
     }
 
-    /// The error if removing values would lose changes; `nil` if it wouldn't.
-    static func unsaved(_ count: Int) -> Failure? {
-        if count == 0 { return nil }
-        return Failure(
+    /// The error if removing values may lose some, because the remote isn't the one to which they were uploaded.
+    static func perhapsUnsaved(_ account: AccountDescription) -> Failure {
+        Failure(
+            .refused, "The remote may lack values of this device; removing them may lose them.",
+            advice: account.needsKey
+                ? "\"ubiquitousctl account unlock\" uploads them; --discard-changes removes them."
+                : "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.")
+    }
+
+    /// The error if removing values would lose changes that are pending.
+    static func unsaved(_ count: Int) -> Failure {
+        Failure(
             .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
             advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
     }
