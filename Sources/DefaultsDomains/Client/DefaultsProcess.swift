@@ -45,7 +45,7 @@ final class DefaultsProcess: Sendable {
             uid == geteuid() && ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "")
             ? path : nil
         link = DefaultsLink(BusAddress(bus), uid)
-        self.outboxes = Outboxes(directory: outboxes)
+        self.outboxes = Outboxes(directory: outboxes, program: program)
         state = Mutex(
             DefaultsState(argument: ProcessDefaults.arguments(), registration: ProcessDefaults.registered()))
     }

@@ -48,11 +48,14 @@ package struct OutboxDelivery {
         defer { extendLifetime(right) }
         var (left, failure) = ([Outbox.Write](), (any Error)?.none)
         if file.abandoned().isEmpty { return }
-        let opened = try await connection.openDomains([domain.string], program: program, subscribing: false)
-        let roaming = opened.first.flatMap(RoamingKeys.init)
-        for target in Set(file.abandoned().map { OutboxTarget($0, of: domain, roaming) }) {
+        var roaming: [Text?: RoamingKeys?] = [:]
+        for writer in Set(file.abandoned().map(\.program)) { roaming[writer] = try await roamingKeys(of: writer) }
+        func place(_ write: Outbox.Write) -> OutboxTarget? {
+            roaming[write.program].map { OutboxTarget(write, of: domain, $0) }
+        }
+        for target in Set(file.abandoned().compactMap(place)) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
-            let found = file.abandoned().filter { OutboxTarget($0, of: domain, roaming) == target }
+            let found = file.abandoned().filter { place($0) == target }
             // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
             let isOnce = file.canRemove(left + found)
             let writes = found.filter { isOnce || $0.generation > 0 }
@@ -69,6 +72,12 @@ package struct OutboxDelivery {
         }
         if !left.isEmpty { try file.remove(left) }
         if let failure { throw failure }
+    }
+
+    /// Returns which keys roam, and where to, for the program that wrote; `nil` if the service doesn't say it.
+    private func roamingKeys(of writer: Text?) async throws -> RoamingKeys? {
+        try await connection.openDomains([domain.string], program: writer?.string ?? program, subscribing: false).first
+            .flatMap(RoamingKeys.init)
     }
 
     /// - Returns: the writes that the service has taken, or will never take. Those for which it has no room now stay for

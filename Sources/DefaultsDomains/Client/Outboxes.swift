@@ -12,15 +12,19 @@ package final class Outboxes: Sendable {
     }
 
     private let directory: String?
+    private let program: Text?
     /// Held while outboxes are changed, and longer than any other lock. It serializes the changes, because older writes
     /// must not replace newer ones.
     private let filling = Mutex(Filling())
     /// The domains whose outboxes may have writes of this process.
     private let filled = Mutex<Set<Text>>([])
 
-    /// - Parameter directory: the directory of the outboxes; `nil` if there is none.
-    package init(directory: String?) {
+    /// - Parameters:
+    ///   - directory: the directory of the outboxes; `nil` if there is none.
+    ///   - program: the path of this program, if it may have a domain of its own.
+    package init(directory: String?, program: String? = nil) {
         self.directory = directory
+        self.program = program.map { Text($0) }
     }
 
     /// Returns the file of a domain's outbox; `nil` if there is no directory.
@@ -65,7 +69,7 @@ package final class Outboxes: Sendable {
         let owner = filling.owner.flatMap { $0.isSeen ? $0 : nil } ?? OutboxOwner(in: directory)
         filling.owner = owner
         _ = filled.withLock { $0.insert(domain) }
-        return file.add(writes.map { $0.owned(by: owner) })
+        return file.add(writes.map { $0.owned(by: owner, program) })
     }
 
     private static let homeless = """
@@ -79,7 +83,7 @@ package final class Outboxes: Sendable {
         var isEmpty = true
         let isUpdated: Void? = try? file.update { write in
             guard write.owner == owner.number else { return write }
-            guard var own = pending[write.target]?.owned(by: owner) else { return nil }
+            guard var own = pending[write.target]?.owned(by: owner, program) else { return nil }
             isEmpty = false
             if own.value == write.value { own.time = write.time }
             return own
@@ -89,9 +93,9 @@ package final class Outboxes: Sendable {
 }
 
 extension Outbox.Write {
-    fileprivate func owned(by owner: OutboxOwner) -> Self {
+    fileprivate func owned(by owner: OutboxOwner, _ program: Text?) -> Self {
         var write = self
-        write.owner = owner.number
+        (write.owner, write.program) = (owner.number, program)
         return write
     }
 }

@@ -5,7 +5,8 @@
 //     Version   1
 //     Domain    the domain's name
 //     Writes    [ Key, Value (absent if removed), Host, Store (of a key that roams), Time, Generation,
-//                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none), Owner (absent if 0) ]
+//                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none), Owner (absent if 0),
+//                 Program (absent if it isn't known) ]
 //
 // A reader ignores a file of another version, of another domain, or that it can't read to its end.
 
@@ -34,11 +35,13 @@ package struct Outbox: Equatable, Sendable {
         /// The number of the process that sends this write itself as long as it runs, as an ``OutboxOwner``; 0 if any
         /// process may deliver it.
         package var owner: Int64
+        /// The path of the program, which tells whose own domain it is; `nil` if it isn't known.
+        package var program: Text?
 
         /// Makes a write from its parts.
         package init(
             key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64,
-            unanswered: [Value?] = [], owner: Int64 = 0
+            unanswered: [Value?] = [], owner: Int64 = 0, program: Text? = nil
         ) {
             self.key = key
             self.value = value
@@ -48,6 +51,7 @@ package struct Outbox: Equatable, Sendable {
             self.generation = generation
             self.unanswered = unanswered
             self.owner = owner
+            self.program = program
         }
     }
 
@@ -148,6 +152,7 @@ extension Outbox.Write {
         entry["Value"] = value
         entry["Store"] = store.map { .string($0) }
         if owner != 0 { entry["Owner"] = .integer(owner) }
+        entry["Program"] = program.map { .string($0) }
         if !unanswered.isEmpty { entry["Unanswered"] = .array(unanswered.map { .array($0.map { [$0] } ?? []) }) }
         return .dictionary(entry)
     }
@@ -177,8 +182,13 @@ extension Outbox.Write {
             guard case .integer(let number) = given else { return nil }
             owner = number
         }
+        var program: Text?
+        if let given = entry["Program"] {
+            guard case .string(let path) = given else { return nil }
+            program = path
+        }
         self.init(
             key: key, value: entry["Value"], isHost: isHost, store: store, time: time,
-            generation: UInt64(bitPattern: generation), unanswered: unanswered, owner: owner)
+            generation: UInt64(bitPattern: generation), unanswered: unanswered, owner: owner, program: program)
     }
 }
