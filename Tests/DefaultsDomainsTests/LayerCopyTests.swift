@@ -100,6 +100,37 @@ struct LayerCopyTests {
         #expect(copy.nextCall()?.since != 12)
     }
 
+    @Test(arguments: [.integer(2), nil] as [Value?])
+    func `what an ended process has set later wins also where no generation is known`(value: Value?) {
+        var copy = LayerCopy()
+        copy.write(["a": .integer(1), "b": .integer(1)], at: 5)
+        copy.noteDelivered(Outbox.Write(key: "a", value: value, isHost: false, time: 6, generation: 0))
+        copy.noteDelivered(Outbox.Write(key: "b", value: .integer(2), isHost: false, time: 4, generation: 0))
+        var values: [Text: Value] = ["b": .integer(2)]
+        values["a"] = value
+        let changed = copy.loaded(9, isComplete: true, values)
+        #expect(changed.contains("a") && copy.visible["a"] == value && copy.visible["b"] == .integer(1))
+        #expect(copy.nextCall()?.changes == ["b": .integer(1)])
+    }
+
+    @Test func `what an ended process has set later and the service has refused doesn't win`() {
+        var copy = LayerCopy()
+        copy.write(["a": .integer(1)], at: 5)
+        copy.noteDelivered(Outbox.Write(key: "a", value: .integer(2), isHost: false, time: 6, generation: 0))
+        _ = copy.loaded(9, isComplete: true, [:])
+        #expect(copy.nextCall()?.changes == ["a": .integer(1)])
+    }
+
+    @Test func `a write that has yielded is answered, and sent once even if it is refused`() {
+        var copy = LayerCopy()
+        copy.write(["a": .integer(1)], at: 5, ticket: 1)
+        copy.noteDelivered(Outbox.Write(key: "a", value: .integer(2), isHost: false, time: 6, generation: 0))
+        _ = copy.loaded(9, isComplete: true, ["a": .integer(2)])
+        #expect(copy.nextCall()?.changes == [:])
+        #expect(copy.refused()?.tickets == [1])
+        #expect(copy.nextCall() == nil && copy.visible == ["a": .integer(2)])
+    }
+
     @Test func `what was sent when the service went is sent again after what was written since`() {
         var copy = LayerCopy()
         _ = copy.loaded(1, isComplete: true, [:])

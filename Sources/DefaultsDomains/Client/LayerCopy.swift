@@ -237,7 +237,12 @@ package struct LayerCopy {
             // What was set before this write goes too, and what was set afterwards is in later writes.
             for key in values.keys where queue[index].changes[key] == nil { queue[index].changes[key] = .some(nil) }
         }
-        if !isUp { noteLateWrites(generation, values) }
+        var yielded: [Text] = []
+        if !isUp {
+            if seen == 0 { yielded = yieldToDelivered(values) }
+            noteLateWrites(generation, values)
+            (uncertain, delivered) = ([:], [:])
+        }
         isUp = true
         // An older snapshot of changes was overtaken by what is known.
         guard isComplete || generation >= self.generation ?? 0 else { return [] }
@@ -246,8 +251,9 @@ package struct LayerCopy {
         self.generation = generation
         seen = max(seen, generation)
         let verified = verify(generation)
-        uncover(keys.union(verified))
-        return keys.union(verified)
+        let changed = keys.union(verified).union(yielded)
+        uncover(changed)
+        return changed
     }
 
     /// Makes the waiting writes late: each key is sent once, with the generation known when it was last written.
@@ -256,7 +262,6 @@ package struct LayerCopy {
     ///   - generation: the generation of the first snapshot after the service's return.
     ///   - values: the snapshot's values.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
-        defer { (uncertain, delivered) = ([:], [:]) }
         guard seen > 0, !queue.isEmpty else { return }
         var since: [Text: UInt64] = [:]
         for write in queue {
@@ -280,6 +285,18 @@ package struct LayerCopy {
         queue[queue.count - 1].tickets = tickets
     }
 
+    /// Drops the writes of keys that ended processes have set later, according to what this process has delivered for them.
+    /// The service can't tell, because these writes know no generation.
+    /// - Returns: the keys.
+    private mutating func yieldToDelivered(_ values: [Text: Value]) -> [Text] {
+        // The service may have refused what was delivered.
+        let later = delivered.values.filter { $0.time > time($0.key) && values[$0.key] == $0.value }.map(\.key)
+        for index in queue.indices where !queue[index].isWhole {
+            for key in later { queue[index].changes[key] = nil }
+        }
+        return later
+    }
+
     /// - Returns: the keys of late writes whose outcome this snapshot tells.
     private mutating func verify(_ generation: UInt64) -> [Text] {
         guard let verifying, generation >= verifying else { return [] }
@@ -301,7 +318,7 @@ package struct LayerCopy {
 }
 
 extension LayerCopy.Write {
-    fileprivate var isIndivisible: Bool { isWhole || changes.count == 1 }
+    fileprivate var isIndivisible: Bool { isWhole || changes.count <= 1 }
 
     /// The write in two parts. The callers wait for the second one.
     fileprivate var halves: [Self] {
