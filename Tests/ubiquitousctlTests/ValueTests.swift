@@ -25,6 +25,13 @@ import UbiquitousStoreTesting
         #expect(try ValueText.value(ValueText.word(value)) == value)
     }
 
+    @Test(arguments: ["webdavs://ada@dav.example:8443/a_b,c", "x`id`;$(id)&", "it's", ""])
+    func `a shell takes a quoted word as it is`(word: String) async throws {
+        let quoted = Output.shellWord(word)
+        #expect(try await run(["sh", "-c", "printf %s \(quoted)"]).output == word)
+        #expect((quoted == word) == word.hasPrefix("webdavs:"))
+    }
+
     @Test func `what a terminal would obey and not show is written as an escape, in keys and values`() throws {
         for text in ["a\u{202E}b", "\u{2066}", "\u{2028}"] {
             let word = ValueText.word(.string(Text(text)))

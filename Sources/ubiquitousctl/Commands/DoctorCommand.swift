@@ -138,7 +138,8 @@ struct DoctorCommand: ServiceCommand {
     ) async throws {
         if !state.isSignedIn { return }
         let url = state.backend
-        let further = "\"ubiquitousctl doctor \(url)\" tries it anyway"
+        let command = "ubiquitousctl doctor \(Output.shellWord(url))"
+        let further = "\"\(command)\" tries it anyway"
         if state.state == .paused { return found(Finding(untried: "remote", "sync is paused; \(further)"), &findings) }
         // Servers lock out clients that retry a wrong password.
         if state.lastError?.code == .backendAuthenticationFailed {
@@ -160,7 +161,7 @@ struct DoctorCommand: ServiceCommand {
             }
         } catch let error as UbiquitousStoreError where error.code == .timedOut {
             let seconds = Self.patience.components.seconds
-            let advice = "\"ubiquitousctl doctor \(url)\" waits longer."
+            let advice = "\"\(command)\" waits longer."
             found(
                 Finding("remote", "\(url) didn't pass all steps within \(seconds) s\n\(advice)", isPassed: false),
                 &findings)

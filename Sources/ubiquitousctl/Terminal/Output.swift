@@ -124,6 +124,16 @@ enum Output {
         return "\"\(isLong ? String(String.UnicodeScalarView(name.unicodeScalars.prefix(40))) + "…" : name)\""
     }
 
+    /// Returns a word as one types it in a shell, because others may have chosen it, and users paste commands.
+    static func shellWord(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            let scalar = UnicodeScalar(byte)
+            return ("0"..."9").contains(scalar) || ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+                || "@%+=:,./_-".unicodeScalars.contains(scalar)
+        }
+        return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
+    }
+
     /// Returns the text for use within a line, also without newlines.
     static func printableWord(_ text: String) -> String { printable(text).replacing("\n", with: "\u{FFFD}") }
 
