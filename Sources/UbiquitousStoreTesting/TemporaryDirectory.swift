@@ -62,6 +62,14 @@ public final class TemporaryDirectory: Sendable {
 extension FileManager {
     /// Removes everything in a directory.
     package func removeContents(ofDirectory path: String) throws {
+        // A directory stays if a service writes to it while it is being removed.
+        for _ in 0..<9 {
+            do { return try removeOnce(contentsOf: path) } catch {}
+        }
+        try removeOnce(contentsOf: path)
+    }
+
+    private func removeOnce(contentsOf path: String) throws {
         for name in try contentsOfDirectory(atPath: path) { try removeItem(atPath: path + "/" + name) }
     }
 }
