@@ -35,7 +35,9 @@ extension PanelService {
             let account = connection.account()
             try await account.uploadPendingChanges(timeout: Self.patience)
             let state = try await account.properties()
-            if state.isSignedIn, state.pendingChanges > 0 || state.mayLackChanges { throw ChangesAreUnsaved() }
+            if state.isSignedIn, state.pendingChanges > 0 || state.mayLackChanges {
+                throw ChangesAreUnsaved(isAccountGone: state.mayLackChanges)
+            }
         }
         try await connection.manager.removeStore(store, everywhere: everywhere)
     }
@@ -43,8 +45,13 @@ extension PanelService {
     /// The account does not have all changes of this device, so a store that this device forgot might not come back as
     /// it was.
     package struct ChangesAreUnsaved: Error, CustomStringConvertible {
+        /// Whether the remote isn't the account to which this device has uploaded.
+        let isAccountGone: Bool
+
         package var description: String {
-            tr("The account does not have all changes of this device yet. Sync first, or resume sync.")
+            isAccountGone
+                ? tr("The account may lack settings of this device. The page of the account says what to do.")
+                : tr("The account does not have all changes of this device yet. Sync first, or resume sync.")
         }
     }
 }

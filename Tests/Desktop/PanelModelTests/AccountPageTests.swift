@@ -152,6 +152,12 @@ struct AccountPageTests {
         #expect(!self.page("idle").signingOut.contains("not uploaded"))
     }
 
+    @Test(arguments: ["RemoteReset", "KeyNeeded"])
+    func `who signs out of an account that may lack settings is told what removing them does`(error: String) {
+        #expect(page("paused", error: error).signingOut.contains("They are lost if you have the settings removed."))
+        #expect(!page("offline", error: "BackendUnavailable").signingOut.contains("lost"))
+    }
+
     @Test func `the last exchange is the later of download and upload`() {
         let times: [String: Value] = [
             "LastPullUSec": .integer(Int64(Self.now - 7_200_000_000)),
