@@ -201,12 +201,16 @@ final class SharedStore: Sendable {
         if isHopeless { return false }
         let gate = Gate()
         EventLoop.task { [self] in
-            let isDone = try? await synchronize(waitingForRemote: false, timeout: .seconds(60))
-            gate.open(isDone != nil)
+            let isDone = (try? await synchronize(waitingForRemote: false, timeout: .seconds(60))) != nil
+            gate.open(isDone)
+            if isDone { visitors.withLock { $0.isServiceSilent = false } }
         }
         if let outcome = gate.wait(atMost: Self.synchronizePatience) { return outcome }
         visitors.withLock { $0.isServiceSilent = true }
-        return false
+        // It may have answered just now, and has nothing more to say.
+        guard let outcome = gate.wait(atMost: .zero) else { return false }
+        visitors.withLock { $0.isServiceSilent = false }
+        return outcome
     }
 
     // MARK: Observing
