@@ -244,7 +244,7 @@ import UbiquitousStoreTesting
             let marker = try #require(try FileManager.default.contentsOfDirectory(atPath: folder + "/a").first)
             try Data("junk".utf8).write(to: URL(filePath: "\(folder)/a/\(marker)"))
             let mended = try await terminal.ctl("account", "resolve", "local", "--json")
-            #expect(mended.code == 0 && mended.output == #"{"changed":true}"# && mended.error == "", "\(mended)")
+            #expect(mended.code == 0 && mended.output == #"{"changed":true}"# && mended.remarks == "", "\(mended)")
             // The service may be writing there.
             rename(folder, folder + "-away")
             expect(try await terminal.ctl("account", "resolve", "local"), 4, "doesn't exist")

@@ -328,7 +328,7 @@ import UbiquitousStoreTesting
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))
             let clean = try await terminal.ctl("list")
-            #expect(clean.error == "")
+            #expect(clean.remarks == "")
             #expect(try await terminal.ctl("status").output.contains("Damage") == false)
             let name = "stores.sqlite.damaged-2026-11-21T093000Z"
             try Data().write(to: URL(filePath: "\(terminal.device.stateDirectory)/u\(geteuid())/\(name)"))

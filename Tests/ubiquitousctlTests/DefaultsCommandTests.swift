@@ -255,14 +255,14 @@ struct DefaultsCommandTests {
             #expect(try await terminal.ctl(arguments: effective + ["size"]).output == "14")
             #expect(try await terminal.ctl("defaults", "read", editor, "size").output == "99")
             expect(try await terminal.ctl("defaults", "--effective", "delete", editor), 2, "is for \"read\"")
-            #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").error == "")
+            #expect(try await terminal.ctl("defaults", "write", editor, "other", "-int", "99").remarks == "")
             // No warning for a removal, because programs could not get the value.
             let renamed = try await terminal.ctl("defaults", "rename", editor, "size", "width")
-            #expect(renamed.code == 0 && renamed.error == "", "\(renamed)")
+            #expect(renamed.code == 0 && renamed.remarks == "", "\(renamed)")
             let back = try await terminal.ctl("defaults", "rename", editor, "width", "size")
             #expect(back.code == 0 && back.error.contains("Programs don't get this value of size"), "\(back)")
             let deleted = try await terminal.ctl("defaults", "delete", editor, "size")
-            #expect(deleted.code == 0 && deleted.error == "", "\(deleted)")
+            #expect(deleted.code == 0 && deleted.remarks == "", "\(deleted)")
         }
     }
 
@@ -288,7 +288,7 @@ struct DefaultsCommandTests {
             }
             let effective = ["defaults", "--effective", "--json", "read", editor]
             let read = try await terminal.ctl(arguments: effective, variables: home)
-            #expect(read.output == #"{"size":"red","ui.color":"green"}"# && read.error == "", "\(read)")
+            #expect(read.output == #"{"size":"red","ui.color":"green"}"# && read.remarks == "", "\(read)")
             let explained = try await terminal.ctl("defaults", "explain", editor, "ui.color", variables: home)
             #expect(explained.output == "synced store: green\n\(editor): red", "\(explained)")
         }

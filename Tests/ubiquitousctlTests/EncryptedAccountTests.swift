@@ -104,7 +104,7 @@ import UbiquitousStoreTesting
             #expect(encrypted.output == #"{"changed":true}"#)
             // A script is told how to get the words. A check makes none, so it mentions none.
             #expect(encrypted.error.contains("\"ubiquitousctl account phrase\" prints it"), "\(encrypted)")
-            #expect(try await terminal.ctl("account", "replace-key", "--check").error == "")
+            #expect(try await terminal.ctl("account", "replace-key", "--check").remarks == "")
             #expect(try await terminal.ctl("account", "encrypt", "--check").output == "nothing would change")
             let phrase = try await terminal.ctl("account", "phrase").output
             expect(try await terminal.ctl("account", "replace-key"), 0, "prints it")

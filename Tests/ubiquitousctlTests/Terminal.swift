@@ -137,6 +137,9 @@ final class Terminal: Sendable {
 extension ProgramResult {
     /// The exit code; -1 for a signal.
     var code: Int32 { if case .code(let code) = exit { code } else { -1 } }
+
+    /// Standard error without what says that the program waits, which depends on how busy the machine is.
+    var remarks: String { error.split(separator: "\n").filter { !$0.hasSuffix(" …") }.joined(separator: "\n") }
 }
 
 /// Expects an exit code, words on standard error, and nothing on standard output.
