@@ -273,7 +273,7 @@ struct RoamingTests {
             """.write(toFile: desk.device.managedDirectory + "/10.plist", atomically: true, encoding: .utf8)
             #expect(try await desk.run("write", key, "5", variables: variables).exit == .code(0))
             try await desk.device.start()
-            // Others don't learn which store the program has.
+            // Whoever delivers it names the program that wrote it, and so learns that program's store.
             try await deliver(desk.state + "/ubiquitous-store/outbox", desk)
             #expect(try await desk.run("read", key, variables: variables).output == "5", "\(desk.error)")
             let (store, domain) = (try await synced(desk), try await desk.other())
