@@ -114,7 +114,11 @@ struct EtcdHostileTests {
     private final class Quitter: EtcdGateway {
         private let saysNothing: Bool
         private let waits = Mutex<[Duration]>([])
+        private let poll = Mutex<(@Sendable () -> Void)?>(nil)
         var pauses: [Duration] { waits.withLock(\.self) }
+
+        /// Sets what happens in each pause.
+        func inPauses(_ poll: @escaping @Sendable () -> Void) { self.poll.withLock { $0 = poll } }
 
         init(sayingNothing saysNothing: Bool) { self.saysNothing = saysNothing }
 
@@ -131,7 +135,11 @@ struct EtcdHostileTests {
             return true
         }
 
-        func pause(for time: Duration) async { waits.withLock { $0.append(time) } }
+        func pause(for time: Duration) async {
+            waits.withLock { $0.append(time) }
+            poll.withLock(\.self)?()
+            await Task.yield()
+        }
         func another() -> any EtcdGateway { self }
         func close() {}
     }
@@ -143,13 +151,11 @@ struct EtcdHostileTests {
         let member = Quitter(sayingNothing: saysNothing)
         let backend = try backend(member)
         let hints = Mutex(0)
-        let watch = backend.watch
+        let (watch, asked) = (backend.watch, backend.client.member)
+        // What a poll finds out says nothing about watches.
+        member.inPauses { watch.follow(asked, after: 7) }
         let listening = Task { for await _ in backend.hints() { hints.withLock { $0 += 1 } } }
-        while member.pauses.count < 20 {
-            // What a poll finds out says nothing about watches.
-            watch.follow(backend.client.member, after: 7)
-            await Task.yield()
-        }
+        while member.pauses.count < 20 { try await Task.sleep(for: .milliseconds(1)) }
         await backend.close()
         await listening.value
         #expect(hints.withLock(\.self) == 1 && !watch.isLive)
