@@ -61,8 +61,8 @@ static inline CURLMcode shim_multi_set_callbacks(
     return code != CURLM_OK ? code : set(multi, CURLMOPT_TIMERFUNCTION, timer);
 }
 
-// Functions of OpenSSL, whose headers aren't needed for that. The types are X509_STORE_CTX, X509, X509_STORE, and stacks
-// of certificates or objects in a store.
+// Functions of OpenSSL, whose headers aren't needed for that. The types are X509_STORE_CTX, X509, X509_STORE, stacks of
+// certificates or objects in a store, SSL, and BIO.
 // All from `set_verification` on are there or none is.
 struct shim_tls {
     void (*set_depth)(void *context, int depth);
@@ -81,6 +81,11 @@ struct shim_tls {
     void *(*extension)(void *certificate, int index);
     void *(*data)(void *extension);
     int (*length)(void *data);
+    void (*set_observation)(void *context, void (*function)(const void *, int, int));
+    void *(*input)(const void *connection);
+    void (*set_watch)(void *input, long (*function)(void *, int, const char *, size_t, int, long, int, size_t *));
+    void (*set_note)(void *input, char *note);
+    char *(*note)(const void *input);
 };
 
 // The bytes of a certificate's name constraints.
@@ -118,14 +123,47 @@ static int shim_verify(void *verification, void *functions) {
     return tls->verify(verification);
 }
 
+// The functions, for callbacks that have no argument of their own. A variable of the file would not be defined in Swift.
+static const struct shim_tls *shim_functions(const struct shim_tls *found) {
+    static const struct shim_tls *functions;
+    return functions = found ? found : functions;
+}
+
+// The most bytes that a server sends in a handshake. They are a few thousand more than its certificates.
+static const size_t shim_most_handshake_bytes = 128 << 10;
+
+// Counts what is read, and fails once it is too much. The count is the number that the BIO keeps for its user.
+static long shim_watch(
+    void *input, int operation, const char *data, size_t size, int unused, long unused_too, int result, size_t *read) {
+    const struct shim_tls *tls = shim_functions(NULL);
+    size_t count = (size_t) tls->note(input);
+    if (operation == 0x02 /* BIO_CB_READ */) return count <= shim_most_handshake_bytes;
+    if (operation == (0x02 | 0x80 /* BIO_CB_RETURN */) && result > 0 && read) {
+        tls->set_note(input, (char *) (count + *read));
+    }
+    return result;
+}
+
+// Watches a connection's input during a handshake.
+static void shim_observe(const void *connection, int event, int unused) {
+    const struct shim_tls *tls = shim_functions(NULL);
+    void *input = event & (0x10 | 0x20) ? tls->input(connection) : NULL;
+    if (!input) return;
+    int begins = event & 0x10 /* SSL_CB_HANDSHAKE_START */;
+    if (begins) tls->set_note(input, NULL);
+    tls->set_watch(input, begins ? shim_watch : NULL);
+}
+
 // Bounds what a server's certificates cost: their number and size by SSL_CTRL_SET_MAX_CERT_LIST (51), and the comparisons
-// of names. Has OpenSSL return after each record: clears SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78), and reading
-// ahead, which needs it, by SSL_CTRL_SET_READ_AHEAD (41).
+// of names. Bounds what the server sends before the handshake is over. Has OpenSSL return after each record that follows:
+// clears SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78), and reading ahead, which needs it, by
+// SSL_CTRL_SET_READ_AHEAD (41).
 static inline void shim_tls_bound(void *context, void *functions, int depth, long size) {
-    const struct shim_tls *tls = functions;
+    const struct shim_tls *tls = shim_functions(functions);
     tls->set_depth(context, depth);
     tls->control(context, 51, size, NULL);
     if (tls->set_verification) tls->set_verification(context, shim_verify, functions);
+    if (tls->set_observation) tls->set_observation(context, shim_observe);
     tls->control(context, 78, 4, NULL);
     tls->control(context, 41, 0, NULL);
 }

@@ -117,9 +117,14 @@ final class Curl {
             verifying.extension = try function("X509_get_ext")
             verifying.data = try function("X509_EXTENSION_get_data")
             verifying.length = try function("ASN1_STRING_length")
+            verifying.set_observation = try function("SSL_CTX_set_info_callback")
+            verifying.input = try function("SSL_get_rbio")
+            verifying.set_watch = try function("BIO_set_callback_ex")
+            verifying.set_note = try function("BIO_set_callback_arg")
+            verifying.note = try function("BIO_get_callback_arg")
             tls = verifying
         } catch {
-            // Another implementation of OpenSSL's interface: the comparisons stay unbounded.
+            // Another implementation of OpenSSL's interface: the comparisons and the handshake stay unbounded.
         }
         let pointer = UnsafeMutablePointer<shim_tls>.allocate(capacity: 1)
         pointer.initialize(to: tls)

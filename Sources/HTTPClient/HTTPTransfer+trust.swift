@@ -27,9 +27,9 @@ extension HTTPTransfer {
 
     /// Bounds the cost of a handshake. A server can name a prime of 10,000 bits for a Diffie-Hellman key agreement,
     /// which then takes over a second, send a hundred certificates whose signatures take milliseconds each, and names in
-    /// them that OpenSSL compares with millions of constraints. After the handshake it can send messages without end
-    /// that are no data, such as tickets for sessions. By default, OpenSSL goes on reading until data comes
-    /// (SSL_MODE_AUTO_RETRY in SSL_CTX_set_mode(3)).
+    /// them that OpenSSL compares with millions of constraints. It can send messages without end that OpenSSL skips
+    /// while it waits for others: HelloRequest during the handshake (RFC 5246, 7.4.1.1), and later such as tickets for
+    /// sessions, unless SSL_MODE_AUTO_RETRY is off (SSL_CTX_set_mode(3)).
     private func boundCost() throws(HTTPFailure) {
         guard curl.usesOpenSSL else { return }
         try curl.set(easy, CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
