@@ -216,7 +216,16 @@ final class HTTPTransfer {
         } else if let colon = data.firstIndex(of: UInt8(ascii: ":")) {
             note(data[..<colon], data[(colon + 1)...])
         }
-        return true
+        return !Self.announcesCompression(data) || refuse(.corrupt(host))
+    }
+
+    /// Whether a header says that the body was compressed for the way. libcurl decompresses it, even though the request
+    /// has not offered that (RFC 9110, 10.1.4), and ten thousand bytes can become gigabytes.
+    private static func announcesCompression(_ header: UnsafeRawBufferPointer) -> Bool {
+        let name = "transfer-encoding:".utf8
+        guard header.count > name.count, zip(header, name).allSatisfy({ $0 | 0x20 == $1 }) else { return false }
+        let coding = header.dropFirst(name.count).filter { $0 > 0x20 }
+        return !["chunked", "identity"].contains(String(decoding: coding, as: UTF8.self).lowercased())
     }
 
     private static let longestOtherText = 1024

@@ -532,6 +532,28 @@ struct HTTPClientTests {
         #expect(failure == .certificate("127.0.0.1", reason: "unable to get local issuer certificate"))
     }
 
+    /// libcurl decompresses what nobody has asked for, on the loop's thread.
+    @Test(arguments: [
+        "gzip", "gzip, chunked", "chunked\r,gzip", "\u{b}deflate", "br", "zstd", "x-unknown",
+        "chunked\r\nTransfer-Encoding: gzip",
+    ])
+    func `an answer that is compressed on its way is refused`(_ coding: String) async throws {
+        let text = "HTTP/1.1 200 OK\r\nTRANSFER-encoding: \(coding)\r\n\r\n"
+        let server = try ScriptedServer { _ in ServerAnswer(bytes: Array(text.utf8), closes: true) }
+        let failure = await failure {
+            _ = try await HTTPClient(HTTPOptions()).send(HTTPRequest("GET", address(server)))
+        }
+        #expect(failure == .corrupt("127.0.0.1"))
+    }
+
+    @Test(arguments: ["chunked", "Chunked", " chunked \t", "identity"])
+    func `an answer in chunks, or as it is, is read`(_ coding: String) async throws {
+        let body = coding == "identity" ? "x" : "1\r\nx\r\n0\r\n\r\n"
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding:\(coding)\r\n\r\n" + body
+        let server = try ScriptedServer { _ in ServerAnswer(bytes: Array(text.utf8), closes: true) }
+        #expect(try await HTTPClient(HTTPOptions()).send(HTTPRequest("GET", address(server))).body == Array("x".utf8))
+    }
+
     /// TLS runs on the loop's thread, where a slow handshake delays every caller.
     @Test(arguments: [["-tls1_2"], ["-tls1_3"], ["-tls1_2", "-cipher", "DHE"], ["-tls1_3", "-groups", "ffdhe8192"]])
     func `a server doesn't get to choose a prime, which may be as large as it likes`(_ options: [String]) async throws {
@@ -560,6 +582,22 @@ struct HTTPClientTests {
 
     @Test func `a server doesn't send certificates as long as it likes`() async throws {
         #expect(try await outcome(of: TLSServer(names: 1500)) == "no connection")
+    }
+
+    /// OpenSSL skips requests for a handshake during one, and would read on until there is another message. A record has
+    /// one of these requests, or as many as fit.
+    @Test(arguments: [1, 4096])
+    func `a server that asks for handshakes without end doesn't keep the loop`(_ count: Int) async throws {
+        let size = 4 * count
+        let record: [UInt8] = [22, 3, 3, UInt8(size >> 8), UInt8(size & 255)] + Array(repeating: 0, count: size)
+        let server = try FloodServer(record, atMost: 256 << 20)
+        let place = try #require(HTTPAddress("https://127.0.0.1:\(server.port)/"))
+        let failure = await failure { _ = try await HTTPClient(HTTPOptions()).send(HTTPRequest("GET", place)) }
+        guard case .secureConnection("127.0.0.1", _) = failure else {
+            Issue.record("\(failure as Any)")
+            return
+        }
+        #expect(server.sent < 64 << 20)
     }
 
     /// OpenSSL would read on until there is an answer.
