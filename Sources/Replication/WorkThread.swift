@@ -30,12 +30,13 @@ package final class WorkThread: Sendable {
     }
 
     /// Queues work, and returns its result.
-    package func result<Result: Sendable>(
-        of work: @escaping @Sendable () throws -> Result
-    ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            run { continuation.resume(with: .init(catching: work)) }
+    package func result<Value: Sendable, Failure: Error>(
+        of work: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            run { continuation.resume(returning: Result(catching: work)) }
         }
+        return try result.get()
     }
 
     /// Returns when all work queued so far is done.

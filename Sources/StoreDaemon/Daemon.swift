@@ -111,7 +111,8 @@ package final class Daemon {
     /// Finds out on another thread which folder roots can't be used.
     private func checkFolderRoots() {
         EventLoop.task { [weak self, folderRoots, check = configuration.checkFolderRoots] in
-            guard let problems = try? await folderRoots.result(of: check), let self else { return }
+            let problems = await folderRoots.result(of: check)
+            guard let self else { return }
             for problem in problems where !folderRootProblems.contains(problem) { logger.error("\(problem)") }
             folderRootProblems = problems
         }

@@ -125,6 +125,28 @@ struct ThreadTests {
         }
     }
 
+    /// A watch asks for its token on the event loop's thread.
+    @Test func `a member's answer waits for another thread than the event loop's, whoever asks`() async throws {
+        let server = try ScriptedServer { _ in ServerAnswer(200, [:], "{\"header\":{}}") }
+        let gateway = EtcdHTTP(HTTPOptions())
+        let member = try #require(HTTPAddress("http://127.0.0.1:\(server.port)"))
+        let gate = DispatchSemaphore(value: 0)
+        let isAnswered = Mutex(false)
+        let threads = (0..<64).map { _ in WorkThread(.decoding) }
+        for thread in threads { thread.run { gate.wait() } }
+        let asking = EventLoop.task {
+            _ = try? await gateway.ask(EtcdQuestion("/v3/x", .dictionary([:])), of: member, within: .seconds(60))
+            isAnswered.withLock { $0 = true }
+        }
+        while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        try await Task.sleep(for: .milliseconds(100))
+        let isEarly = isAnswered.withLock { $0 }
+        #expect(!isEarly)
+        for _ in threads { gate.signal() }
+        await asking.value
+        gateway.close()
+    }
+
     @Test func `what a watch tells is read on another thread than the event loop's, and heard until it is enough`()
         async throws
     {

@@ -49,6 +49,8 @@ final class EtcdHTTP: EtcdGateway {
     private let options: HTTPOptions
     private let http: HTTPClient
     private let budget: RemoteBudget
+    /// Decodes responses, because a caller may be on the thread that answers all calls.
+    private let thread = WorkThread(.decoding)
     private let listening = Mutex(Listening())
 
     /// The streamed response that is under way.
@@ -84,17 +86,26 @@ final class EtcdHTTP: EtcdGateway {
         request.mayKeep = share.take
         let response: HTTPResponse
         do throws(HTTPFailure) { response = try await http.send(request) } catch { throw .http(error, member) }
-        let values = Self.mostValues(in: response.body)
-        guard response.status == 200, values <= Self.mostValues else {
+        let answer = try await thread.result { () throws(EtcdFailure) in
+            try Self.decode(response, from: member, in: share)
+        }
+        return (answer, response.date)
+    }
+
+    private static func decode(
+        _ response: HTTPResponse, from member: HTTPAddress, in share: RemoteBudget.Share
+    ) throws(EtcdFailure) -> Value {
+        let values = mostValues(in: response.body)
+        guard response.status == 200, values <= mostValues else {
             throw .refusal(EtcdRefusal(response, from: member.host))
         }
-        guard share.take(response.body.count + values * Self.valueBytes) else {
+        guard share.take(response.body.count + values * valueBytes) else {
             throw .http(.noRoom(member.host), member)
         }
         guard let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
             throw .refusal(EtcdRefusal(response, from: member.host))
         }
-        return (answer, response.date)
+        return answer
     }
 
     func listen(

@@ -6,7 +6,7 @@ internal import Sealing
 
 /// The backend of an encrypted account in a cluster: blobs, and the rows of its unencrypted form, as long as they
 /// exist.
-final class EtcdSealedBackend: RemoteBackend {
+actor EtcdSealedBackend: RemoteBackend {
     private let blobs: BlobBackend<EtcdStorage>
     private let storage: EtcdStorage
     /// Reads the rows of an unencrypted account that moves to a key; `nil` if it does not.
@@ -26,7 +26,10 @@ final class EtcdSealedBackend: RemoteBackend {
         rows = nil
     }
 
-    var traits: BackendTraits { blobs.traits }
+    /// The blobs' executor, since rows are decoded here, too.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { blobs.unownedExecutor }
+
+    nonisolated var traits: BackendTraits { blobs.traits }
 
     func open(creatingAccount createsAccount: Bool) async throws(RemoteError) -> RemoteAccount {
         try await blobs.open(creatingAccount: createsAccount)
@@ -51,7 +54,7 @@ final class EtcdSealedBackend: RemoteBackend {
         try await blobs.collectGarbage(request)
     }
 
-    func hints() -> AsyncStream<Void> { blobs.hints() }
+    nonisolated func hints() -> AsyncStream<Void> { blobs.hints() }
 
     func close() async {
         await rows?.close()

@@ -138,8 +138,8 @@ private final class GroupNames {
         let unknown = names.subtracting(numbers.keys).sorted()
         if unknown.isEmpty { return }
         EventLoop.task { [self] in
-            guard let (found, absent) = try? await thread.result(of: { Self.numbers(of: unknown) }), names == wanted
-            else { return }
+            let (found, absent) = await thread.result { Self.numbers(of: unknown) }
+            guard names == wanted else { return }
             numbers.merge(found) { $1 }
             let news = absent.filter { !missing.contains($0.key) }
             missing = Set(absent.keys)

@@ -114,7 +114,7 @@ extension Daemon {
 
     private func delete(_ data: UserData, isForced: Bool) async throws {
         if !data.isSetAside {
-            let isUsers = try await files.result { UserEntry.mayExist(.uid(data.uid)) }
+            let isUsers = await files.result { UserEntry.mayExist(.uid(data.uid)) }
             guard isForced || !isUsers else {
                 throw BusError.store(
                     .conflict,
