@@ -44,6 +44,7 @@ case "use", "domain":
     say("\(UserDefaults.domain) \(isSet)")
 case "read": say(words.dropFirst().map { UserDefaults.standard.string(forKey: $0) ?? "none" }.joined(separator: " "))
 case "write": UserDefaults.standard.set(words[2], forKey: words[1])
+case "remove": UserDefaults.standard.removeObject(forKey: words[1])
 case "write-at-exit":
     atexit { UserDefaults.standard.set("late", forKey: "late") }
     UserDefaults.standard.set("early", forKey: "early")

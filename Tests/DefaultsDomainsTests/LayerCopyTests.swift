@@ -100,6 +100,16 @@ struct LayerCopyTests {
         #expect(copy.nextCall()?.since != 12)
     }
 
+    @Test func `what is written as a whole means the layer, until a key is set by itself`() {
+        var copy = LayerCopy()
+        copy.write(["a": .integer(1), "b": .integer(1)], isWhole: true, replacingAll: true)
+        copy.write(["b": .integer(2), "c": .integer(2)])
+        #expect(copy.keysOfWhole == ["a"])
+        // What was not known before goes, too.
+        _ = copy.loaded(9, isComplete: true, ["d": .integer(0)])
+        #expect(copy.keysOfWhole == ["a", "d"] && copy.pending["d"] == .some(nil))
+    }
+
     @Test(arguments: [.integer(2), nil] as [Value?])
     func `what an ended process has set later wins also where no generation is known`(value: Value?) {
         var copy = LayerCopy()

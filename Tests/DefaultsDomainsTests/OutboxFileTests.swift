@@ -50,19 +50,6 @@ struct OutboxFileTests {
         }
     }
 
-    @Test func `what could not be removed is known before it is delivered`() throws {
-        try withDirectory { directory in
-            let file = OutboxFile(domain: "d", directory: directory)
-            #expect(file.add([write("a", 1), write("b", 1)]))
-            #expect(file.canRemove([write("a", 1)]) && file.canRemove([write("a", 1), write("b", 1)]))
-            #expect(file.read()?.writes == [write("a", 1), write("b", 1)])
-            // As on a full disk, where nothing can be written, but files can be removed.
-            try FileManager.default.createDirectory(
-                atPath: directory + "/d.plist.new/in the way", withIntermediateDirectories: true)
-            #expect(!file.canRemove([write("a", 1)]) && file.canRemove([write("a", 1), write("b", 1)]))
-        }
-    }
-
     @Test func `one process at a time delivers`() throws {
         try withDirectory { directory in
             let file = OutboxFile(domain: "d", directory: directory)

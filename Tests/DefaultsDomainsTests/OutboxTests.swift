@@ -17,7 +17,8 @@ struct OutboxTests {
             Outbox.Write(key: "e", value: nil, isHost: false, time: 1, generation: 1, unanswered: [.integer(1), nil]),
             Outbox.Write(key: "f", value: .integer(2), isHost: false, time: 1, generation: 1, unanswered: [nil]),
             Outbox.Write(
-                key: "g", value: .integer(2), isHost: false, time: 1, generation: 1, owner: 1 << 62, program: "/n"),
+                key: "g", value: .integer(2), isHost: false, isOwn: true, time: 1, generation: 1, owner: 1 << 62,
+                program: "/n"),
         ])
         #expect(try Outbox(outbox.encoded, domain: "org.example.Notes") == outbox)
     }

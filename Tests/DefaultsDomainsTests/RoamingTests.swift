@@ -256,9 +256,130 @@ struct RoamingTests {
         }
     }
 
-    @BusActor private func deliver(_ directory: String, _ desk: DefaultsDesk) async throws {
+    @BusActor private func deliver(
+        _ directory: String, _ desk: DefaultsDesk, _ change: (inout OutboxDelivery.Observer) -> Void = { _ in }
+    ) async throws {
         let connection = try await ServiceConnection.open(.address(desk.bus.address), description: "test")
-        await OutboxDelivery(domain: Text(editor), from: Outboxes(directory: directory), over: connection).run()
+        var observer = OutboxDelivery.Observer()
+        change(&observer)
+        await OutboxDelivery(
+            domain: Text(editor), from: Outboxes(directory: directory), over: connection, for: observer
+        ).run()
+    }
+
+    @Test func `what a program means for the domain itself is not delivered to the store`() async throws {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let (store, other) = (try await synced(desk), try await desk.other())
+            try await other.apply([("colour", .string("own")), ("view.size", .string("own"))])
+            try await store.set("colour", .string("synced"))
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let writes = ["colour": nil, "view.size": .string("late")].map { key, value in
+                Outbox.Write(key: key, value: value, isHost: false, isOwn: true, time: 1, generation: 0)
+            }
+            #expect(OutboxFile(domain: Text(editor), directory: directory).add(writes))
+            try await deliver(directory, desk)
+            #expect(try await store.everything() == ["colour": .string("synced")])
+            #expect(try await other.snapshot().values == ["view.size": .string("late")])
+        }
+    }
+
+    @Test func `a key that is removed without a service stays as others have set it since`() async throws {
+        let options = try Self.options(program: ChildProcess.built("defaults-app"))
+        try await DefaultsDesk.with(options) { (desk: DefaultsDesk) async throws in
+            let (store, other, variables) = (try await synced(desk), try await desk.other(), try Self.variables(desk))
+            try await other.set("colour", .string("own"))
+            let generation = try await store.set("colour", .string("old"))
+            desk.device.kill()
+            #expect(try await desk.run("remove", "colour", variables: variables).exit == .code(0))
+            let file = OutboxFile(domain: Text(editor), directory: desk.state + "/ubiquitous-store/outbox")
+            // As if the program had known the service.
+            try file.update { write in
+                var write = write
+                write.generation = write.store == nil ? 1 : generation
+                return write
+            }
+            try await desk.device.start()
+            try await synced(desk).set("colour", .string("newer"))
+            let read = try await desk.run("read", "colour", variables: variables)
+            #expect(read.output == "newer", "\(desk.error)")
+            #expect(try await desk.other().snapshot().values.isEmpty)
+        }
+    }
+
+    @Test(arguments: [nil, Self.store])
+    func `a program that ends before it can remove what it has delivered doesn't have it replace newer values`(
+        store: String?
+    ) async throws {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let (file, key) = (OutboxFile(domain: Text(editor), directory: directory), store == nil ? "size" : "colour")
+            let write = Outbox.Write(
+                key: Text(key), value: .string("old"), isHost: false, store: store.map { Text($0) }, time: 1,
+                generation: 0)
+            #expect(file.add([write]))
+            let path = directory + "/\(OutboxFile.fileName(editor)).plist"
+            let copy = directory + "/copy"
+            try await deliver(directory, desk) {
+                $0.delivered = { _ in try? FileManager.default.copyItem(atPath: path, toPath: copy) }
+            }
+            func set(_ value: Value) async throws {
+                if store != nil {
+                    try await synced(desk).set(key, value)
+                } else {
+                    try await desk.other().set(key, value)
+                }
+            }
+            func value() async throws -> Value? {
+                store != nil
+                    ? try await synced(desk).everything()[Text(key)]
+                    : try await desk.other().snapshot().values[Text(key)]
+            }
+            #expect(try await value() == .string("old") && !file.exists)
+            try await set(.string("newer"))
+            try FileManager.default.moveItem(atPath: copy, toPath: path)
+            try await deliver(directory, desk)
+            #expect(try await value() == .string("newer") && !file.exists)
+        }
+    }
+
+    @Test func `of writes that belong to one place the last one is delivered`() async throws {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let store = try await synced(desk)
+            let generation = try await store.set("view.size", .string("x"))
+            let writes = [("late", Self.store, 2, generation), ("early", nil, 1, 0)].map {
+                value, store, time, generation in
+                Outbox.Write(
+                    key: "colour", value: .string(Text(value)), isHost: false, store: store.map { Text($0) },
+                    time: time, generation: generation)
+            }
+            try """
+            <plist version="1.0"><dict><key>Ubiquitous</key><dict><key>\(editor)</key><array><string>*</string></array>
+            </dict></dict></plist>
+            """.write(toFile: desk.device.managedDirectory + "/10.plist", atomically: true, encoding: .utf8)
+            let file = OutboxFile(domain: Text(editor), directory: directory)
+            #expect(file.add(writes))
+            try await deliver(directory, desk)
+            #expect(try await store.everything() == ["view.size": .string("x"), "colour": .string("late")])
+            #expect(!file.exists)
+        }
+    }
+
+    @Test func `what the program that delivers has set later is not replaced`() async throws {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let store = try await synced(desk)
+            try await store.set("colour", .string("newer"))
+            let file = OutboxFile(domain: Text(editor), directory: directory)
+            let writes = ["colour", "view.size"].map {
+                Outbox.Write(
+                    key: $0, value: .string("older"), isHost: false, store: Text(Self.store), time: 5, generation: 0)
+            }
+            #expect(file.add(writes))
+            try await deliver(directory, desk) { $0.hasSet = { $0 == "colour" && $1 == Text(Self.store) && $2 == 5 } }
+            #expect(try await store.everything() == ["colour": .string("newer"), "view.size": .string("older")])
+            #expect(!file.exists)
+        }
     }
 
     @Test(arguments: ["colour", "lesson"])

@@ -87,13 +87,8 @@ final class DefaultsLink {
             let wanted = process.gates.wanted.filter { !opened.contains($0) }
             if wanted.isEmpty { break }
             for domain in wanted {
-                await OutboxDelivery(
-                    domain: domain, from: process.outboxes, over: connection, program: process.program
-                ) { writes in
-                    process.noteDelivered(writes, domain)
-                    // The store has a connection of its own, so its copy may be older.
-                    if writes.contains(where: { $0.store != nil }) { await process.mirror(domain)?.refresh() }
-                }.run()
+                let observer = deliveryObserver(domain, process)
+                await OutboxDelivery(domain: domain, from: process.outboxes, over: connection, for: observer).run()
             }
             for first in stride(from: 0, to: wanted.count, by: Self.domainsInACall) {
                 let names = wanted[first..<min(first + Self.domainsInACall, wanted.count)]
@@ -114,6 +109,18 @@ final class DefaultsLink {
         isUp = true
         failures = 0
         for layer in process.unsettled { EventLoop.task { await self.send(layer) } }
+    }
+
+    private func deliveryObserver(_ domain: Text, _ process: DefaultsProcess) -> OutboxDelivery.Observer {
+        var observer = OutboxDelivery.Observer()
+        observer.program = process.program
+        observer.hasSet = { process.hasSet($0, of: domain, in: $1, after: $2) }
+        observer.delivered = { writes in
+            process.noteDelivered(writes, domain)
+            // The store has a connection of its own, so its copy may be older.
+            if writes.contains(where: { $0.store != nil }) { await process.mirror(domain)?.refresh() }
+        }
+        return observer
     }
 
     /// Takes over the answer about domains, and reads what did not fit into it.

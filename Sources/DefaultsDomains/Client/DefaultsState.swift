@@ -50,10 +50,12 @@ struct DefaultsState {
     func pendingWrites(of domain: Text, now: Int64) -> [Outbox.Write] {
         [false, true].flatMap { isHost -> [Outbox.Write] in
             guard let copy = layers[.init(of: domain, isHost: isHost)] else { return [] }
+            let whole = copy.keysOfWhole
             return copy.pending.map { key, value in
                 Outbox.Write(
-                    key: key, value: value, isHost: isHost, time: copy.time(key), generation: copy.known(key),
-                    unanswered: copy.unanswered(key))
+                    key: key, value: value, isHost: isHost,
+                    isOwn: !isHost && (whole.contains(key) || roaming[domain]?.roams(key) == true),
+                    time: copy.time(key), generation: copy.known(key), unanswered: copy.unanswered(key))
             }
         } + (roaming[domain]?.pendingWrites(time: now) ?? [])
     }

@@ -86,6 +86,14 @@ package struct LayerCopy {
     /// The changes that the service has not acknowledged.
     package var pending: Changes { waiting.reduce(into: [:]) { $0.merge($1.changes) { $1 } } }
 
+    /// The keys whose pending writes are parts of one that must be made as a whole. It means this layer, even if they
+    /// roam.
+    package var keysOfWhole: Set<Text> {
+        waiting.reduce(into: []) { keys, write in
+            if write.isWhole { keys.formUnion(write.changes.keys) } else { keys.subtract(write.changes.keys) }
+        }
+    }
+
     /// Returns the generation that was known when the pending write of a key was made.
     package func known(_ key: Text) -> UInt64 { waiting.last { $0.changes[key] != nil }?.since ?? seen }
 

@@ -11,18 +11,25 @@ package struct OutboxDelivery {
     private let domain: Text
     private let file: OutboxFile?
     private let connection: ServiceConnection
-    private let program: String?
-    private let delivered: ([Outbox.Write]) async -> Void
+    private let observer: Observer
 
-    /// - Parameters:
-    ///   - program: the path of this program, whose own domain it may be; `nil` if it isn't.
-    ///   - delivered: is called with writes that the service has taken or refused, or for which it has kept a newer
-    ///     value.
+    /// The program that delivers.
+    package struct Observer {
+        /// Its path, whose own domain it may be; `nil` if it isn't.
+        package var program: String?
+        /// Whether it has set a key that roams in a store after a time.
+        package var hasSet: @BusActor (_ key: Text, _ store: Text, _ time: Int64) -> Bool = { _, _, _ in false }
+        /// Is called with writes that the service has taken or refused, or for which it has kept a newer value.
+        package var delivered: @BusActor ([Outbox.Write]) async -> Void = { _ in }
+
+        package init() {}
+    }
+
+    /// Makes a delivery of a domain's outbox.
     package init(
-        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, program: String? = nil,
-        _ delivered: @escaping ([Outbox.Write]) async -> Void = { _ in }
+        domain: Text, from outboxes: Outboxes, over connection: ServiceConnection, for observer: Observer = Observer()
     ) {
-        (self.domain, self.connection, self.program, self.delivered) = (domain, connection, program, delivered)
+        (self.domain, self.connection, self.observer) = (domain, connection, observer)
         file = outboxes.file(domain)
     }
 
@@ -46,25 +53,19 @@ package struct OutboxDelivery {
     private func deliverAbandoned(_ file: OutboxFile) async throws {
         guard let right = file.delivery() else { return }
         defer { extendLifetime(right) }
-        var (left, failure) = ([Outbox.Write](), (any Error)?.none)
         if file.abandoned().isEmpty { return }
-        var roaming: [Text?: RoamingKeys?] = [:]
-        for writer in Set(file.abandoned().map(\.program)) { roaming[writer] = try await roamingKeys(of: writer) }
-        func place(_ write: Outbox.Write) -> OutboxTarget? {
-            roaming[write.program].map { OutboxTarget(write, of: domain, $0) }
-        }
-        for target in Set(file.abandoned().compactMap(place)) {
+        var places = try await Places(of: file, domain, roamingKeys)
+        // On a full disk, only an outbox of which nothing is left can be removed.
+        var (left, failure) = (places.outdated(in: file, observer), (any Error)?.none)
+        try await prepare(file, &places, besides: left)
+        for target in Set(file.abandoned().compactMap(places.target)) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
-            let found = file.abandoned().filter { place($0) == target }
-            // What can't be removed is delivered again. Then only those do no harm that know which values they follow.
-            let isOnce = file.canRemove(left + found)
-            let writes = found.filter { isOnce || $0.generation > 0 }
+            let writes = file.abandoned().filter { places.target($0) == target && !left.contains($0) }
             if writes.isEmpty { continue }
             do {
                 let settled = try await deliver(writes, to: target)
-                await delivered(settled)
+                await observer.delivered(settled)
                 left += settled
-                // On a full disk, only an outbox of which nothing is left can be removed.
                 if (try? file.remove(left)) != nil { left = [] }
             } catch {
                 failure = error
@@ -74,22 +75,49 @@ package struct OutboxDelivery {
         if let failure { throw failure }
     }
 
+    /// Gives writes that know no generation the present one, because they count as made now. Otherwise they would be
+    /// made again, over newer values, if they could not be removed from the outbox after the service has taken them.
+    private func prepare(_ file: OutboxFile, _ places: inout Places, besides outdated: [Outbox.Write]) async throws {
+        let writes = file.abandoned().filter { places.target($0) == nil && !outdated.contains($0) }
+        if writes.isEmpty { return }
+        var generations: [OutboxPlace: UInt64] = [:]
+        for place in Set(writes.compactMap(places.place)) {
+            generations[place] = try await connection.generation(of: place)
+        }
+        let found = Dictionary(grouping: writes, by: \.target)
+        do {
+            try file.update { [places] write in
+                guard found[write.target]?.contains(write) == true, let place = places.place(write),
+                    let generation = generations[place]
+                else { return write }
+                var prepared = write
+                (prepared.store, prepared.generation) = (place.store, generation)
+                prepared.unanswered.append(write.value)
+                return prepared
+            }
+        } catch {
+            // A full disk has no room for that, but the file can be removed. With others in it, they have to wait.
+            if file.read()?.writes.count == writes.count + outdated.count { places.present = generations }
+        }
+    }
+
     /// Returns which keys roam, and where to, for the program that wrote; `nil` if the service doesn't say it.
     private func roamingKeys(of writer: Text?) async throws -> RoamingKeys? {
-        try await connection.openDomains([domain.string], program: writer?.string ?? program, subscribing: false).first
+        let program = writer?.string ?? observer.program
+        return try await connection.openDomains([domain.string], program: program, subscribing: false).first
             .flatMap(RoamingKeys.init)
     }
 
     /// - Returns: the writes that the service has taken, or will never take. Those for which it has no room now stay for
-    ///   the next time, if they know which values they follow; others would replace later ones then.
-    private func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws -> [Outbox.Write] {
+    ///   the next time.
+    private func deliver(_ writes: [Outbox.Write], to target: Target) async throws -> [Outbox.Write] {
         var rest = [writes[...]]
         var settled: [Outbox.Write] = []
         var refused = (lost: [Text](), reason: UbiquitousStoreError?.none)
         while let part = rest.popLast() {
             do {
                 try await (part.count == 1 ? Patience() : .none).call {
-                    try await connection.deliver(Array(part), to: target)
+                    try await connection.deliver(Array(part), to: target.place, since: target.generation)
                 }
                 settled += part
             } catch let error as UbiquitousStoreError where error.isRefusal {
@@ -102,20 +130,74 @@ package struct OutboxDelivery {
                 let all = error.isRefusalOfAll ? Array(([part] + rest).joined()) : Array(part)
                 if error.isRefusalOfAll { rest = [] }
                 // The user's other programs may have used up what a user may have under way.
-                let kept = error.code == .limitsExceeded ? all.filter { $0.generation > 0 } : []
-                if !kept.isEmpty {
-                    logDefaults(kept.map(\.key), "of \(target.name) wait for the next start: \(error)")
+                if error.code == .limitsExceeded {
+                    logDefaults(all.map(\.key), "of \(target.place.name) wait for the next start: \(error)")
+                    continue
                 }
-                let lost = all.filter { !kept.contains($0) }
-                if lost.isEmpty { continue }
-                refused = (refused.lost + lost.map(\.key), refused.reason ?? error)
-                settled += lost
+                refused = (refused.lost + all.map(\.key), refused.reason ?? error)
+                settled += all
             }
         }
         if let reason = refused.reason {
             let verb = refused.lost.count == 1 ? "was not stored and is" : "were not stored and are"
-            logDefaults(refused.lost, "of \(target.name) \(verb) lost: \(reason)")
+            logDefaults(refused.lost, "of \(target.place.name) \(verb) lost: \(reason)")
         }
         return settled
+    }
+}
+
+extension OutboxDelivery {
+    /// The target of writes that are delivered together: a place, and the generation of it that they know.
+    fileprivate struct Target: Hashable {
+        let place: OutboxPlace
+        let generation: UInt64
+    }
+
+    /// Where the writes of an outbox belong.
+    @BusActor
+    fileprivate struct Places {
+        private let domain: Text
+        /// By the programs that wrote.
+        private var roaming: [Text?: RoamingKeys?] = [:]
+        /// The generations for writes that know none.
+        var present: [OutboxPlace: UInt64] = [:]
+
+        init(
+            of file: OutboxFile, _ domain: Text, _ roamingKeys: @BusActor (Text?) async throws -> RoamingKeys?
+        ) async throws {
+            self.domain = domain
+            for program in Set((file.read()?.writes ?? []).map(\.program)) {
+                roaming[program] = try await roamingKeys(program)
+            }
+        }
+
+        /// Returns a write's place; `nil` if it was added just now.
+        func place(_ write: Outbox.Write) -> OutboxPlace? {
+            roaming[write.program].map { OutboxPlace(write, of: domain, $0) }
+        }
+
+        /// Returns a write's target; `nil` if there is no generation for it.
+        func target(_ write: Outbox.Write) -> Target? {
+            guard let place = place(write), let generation = place.generation(of: write) ?? present[place] else {
+                return nil
+            }
+            return Target(place: place, generation: generation)
+        }
+
+        /// Returns the writes that are not to be delivered: of the same key in the same place, an outbox can have several
+        /// whose processes did not agree on the place, and the program that delivers may have set it later.
+        func outdated(in file: OutboxFile, _ observer: Observer) -> [Outbox.Write] {
+            var last: [OutboxPlace: [Text: Int64]] = [:]
+            for write in file.read()?.writes ?? [] {
+                guard let place = place(write) else { continue }
+                let earlier = last[place]?[write.key] ?? .min
+                last[place, default: [:]][write.key] = max(earlier, write.time)
+            }
+            return file.abandoned().filter { write in
+                guard let place = place(write) else { return false }
+                if let latest = last[place]?[write.key], latest > write.time { return true }
+                return place.store.map { observer.hasSet(write.key, $0, write.time) } ?? false
+            }
+        }
     }
 }

@@ -100,17 +100,6 @@ package struct OutboxFile: Sendable {
     /// - Throws: why they are still there.
     package func remove(_ taken: [Outbox.Write]) throws { try update(Self.removal(of: taken)) }
 
-    /// Whether ``remove(_:)`` has room for what it leaves, for which a full disk may have none.
-    package func canRemove(_ taken: [Outbox.Write]) -> Bool {
-        let isRoom: Void? = try? withLock { () throws(SystemError) in
-            for (path, rest) in updated(settingAside: false, Self.removal(of: taken)) where !rest.writes.isEmpty {
-                try Files.write(path + Self.newSuffix, rest.encoded)
-                unlink(path + Self.newSuffix)
-            }
-        }
-        return isRoom != nil
-    }
-
     private static func removal(of taken: [Outbox.Write]) -> (Outbox.Write) -> Outbox.Write? {
         let taken = Dictionary(grouping: taken, by: \.target)
         return { taken[$0.target]?.contains($0) == true ? nil : $0 }

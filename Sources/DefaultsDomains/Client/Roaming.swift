@@ -37,6 +37,9 @@ struct Roaming: Sendable {
         return values.filter { keys.contains($0.key) }
     }
 
+    /// Whether a key is in the store, as far as this process knows.
+    func roams(_ key: Text) -> Bool { mirror != nil && keys.contains(key) }
+
     /// Returns the writes that the service has not acknowledged.
     /// - Parameter time: that of keys of which it isn't known when they were set, in microseconds since 1970.
     func pendingWrites(time: Int64) -> [Outbox.Write] {
@@ -63,14 +66,23 @@ extension DefaultsState {
         let inStore = former.mirror?.pending.changes.filter {
             former.keys.contains($0.key) && !keys.contains($0.key) && former.times[$0.key] != nil
         }
+        let whole = layers[.domain(domain)]?.keysOfWhole ?? []
         let inDomain = layers[.domain(domain)]?.pending.filter {
-            !former.keys.contains($0.key) && keys.contains($0.key)
+            !former.keys.contains($0.key) && keys.contains($0.key) && !whole.contains($0.key)
         }
         return (inStore ?? [:]).merging(inDomain ?? [:]) { $1 }
     }
 }
 
 extension DefaultsProcess {
+    /// Whether this process has set a key in a store later than a write was made.
+    func hasSet(_ key: Text, of domain: Text, in store: Text, after time: Int64) -> Bool {
+        state.withLock { state in
+            guard let roaming = state.roaming[domain], roaming.mirror?.identifier == store.string else { return false }
+            return roaming.times[key].map { $0 > time } ?? false
+        }
+    }
+
     /// Sets which keys of the app's domain roam, and their store.
     func roam(_ domain: Text, store: String?, keys: KeyPatterns) {
         let (isNew, moved) = change(reason: ChangeReason.managed) { state, update -> (StoreMirror?, Changes) in

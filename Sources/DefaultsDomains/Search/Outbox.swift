@@ -6,7 +6,7 @@
 //     Domain    the domain's name
 //     Writes    [ Key, Value (absent if removed), Host, Store (of a key that roams), Time, Generation,
 //                 Unanswered [ [ value ], or [ ] for a removal ] (absent if there are none), Owner (absent if 0),
-//                 Program (absent if it isn't known) ]
+//                 Program (absent if it isn't known), Own (absent if false) ]
 //
 // A reader ignores a file of another version, of another domain, or that it can't read to its end.
 
@@ -25,6 +25,9 @@ package struct Outbox: Equatable, Sendable {
         package var isHost: Bool
         /// The store of the key; `nil` for the domain.
         package var store: Text?
+        /// Whether the domain's own value is meant even if the key roams. Otherwise the process may not have known that
+        /// it does.
+        package var isOwn: Bool
         /// When the key was set, in microseconds since 1970-01-01T00:00:00Z.
         package var time: Int64
         /// The layer's or store's generation that the process had seen; 0 if it had seen none.
@@ -40,13 +43,14 @@ package struct Outbox: Equatable, Sendable {
 
         /// Makes a write from its parts.
         package init(
-            key: Text, value: Value?, isHost: Bool, store: Text? = nil, time: Int64, generation: UInt64,
-            unanswered: [Value?] = [], owner: Int64 = 0, program: Text? = nil
+            key: Text, value: Value?, isHost: Bool, store: Text? = nil, isOwn: Bool = false, time: Int64,
+            generation: UInt64, unanswered: [Value?] = [], owner: Int64 = 0, program: Text? = nil
         ) {
             self.key = key
             self.value = value
             self.isHost = isHost
             self.store = store
+            self.isOwn = isOwn
             self.time = time
             self.generation = generation
             self.unanswered = unanswered
@@ -153,6 +157,7 @@ extension Outbox.Write {
         entry["Store"] = store.map { .string($0) }
         if owner != 0 { entry["Owner"] = .integer(owner) }
         entry["Program"] = program.map { .string($0) }
+        if isOwn { entry["Own"] = .boolean(true) }
         if !unanswered.isEmpty { entry["Unanswered"] = .array(unanswered.map { .array($0.map { [$0] } ?? []) }) }
         return .dictionary(entry)
     }
@@ -187,8 +192,13 @@ extension Outbox.Write {
             guard case .string(let path) = given else { return nil }
             program = path
         }
+        var isOwn = false
+        if let given = entry["Own"] {
+            guard case .boolean(let flag) = given else { return nil }
+            isOwn = flag
+        }
         self.init(
-            key: key, value: entry["Value"], isHost: isHost, store: store, time: time,
+            key: key, value: entry["Value"], isHost: isHost, store: store, isOwn: isOwn, time: time,
             generation: UInt64(bitPattern: generation), unanswered: unanswered, owner: owner, program: program)
     }
 }

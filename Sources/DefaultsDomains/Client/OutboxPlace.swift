@@ -5,30 +5,29 @@ internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
 
-/// The target of writes in an outbox that are delivered together.
-struct OutboxTarget: Hashable {
+/// Where a write of an outbox belongs: a layer of the domain, or the store of keys that roam.
+struct OutboxPlace: Hashable {
     let domain: Text
     let isHost: Bool
     /// The store of keys that roam; `nil` for the domain's layer.
     let store: Text?
-    /// The generation that the writing process knew. What changed after it wins. With 0 the process knew none, and its
-    /// writes count as made at their delivery.
-    let generation: UInt64
 
     /// - Parameter roaming: which keys roam as the service says; `nil` if it doesn't. The process that wrote only had
     ///   the manifest, if it ran without the service.
     init(_ write: Outbox.Write, of domain: Text, _ roaming: RoamingKeys?) {
         self.domain = domain
         isHost = write.isHost
-        let place = write.isHost ? write.store : roaming.map { $0.place(of: write) } ?? write.store
-        // A generation of the domain says nothing of the store, and the other way round.
-        (store, generation) = (place, place == write.store ? write.generation : 0)
+        store = write.isHost || write.isOwn ? write.store : roaming.map { $0.place(of: write) } ?? write.store
     }
 
-    /// The target's name, for messages.
+    /// The place's name, for messages.
     var name: Text { store ?? domain }
 
-    fileprivate var since: UInt64? { generation == 0 ? nil : generation }
+    /// Returns the generation of this place that a write knows of; `nil` if it knows none.
+    func generation(of write: Outbox.Write) -> UInt64? {
+        // A generation of the domain says nothing of the store, and the other way round.
+        write.store == store && write.generation > 0 ? write.generation : nil
+    }
 }
 
 /// The keys of a domain that roam, as the service says.
@@ -51,37 +50,49 @@ struct RoamingKeys {
 }
 
 extension ServiceConnection {
-    /// Delivers writes of an outbox to the service.
-    func deliver(_ writes: [Outbox.Write], to target: OutboxTarget) async throws {
-        if let store = target.store {
-            try await deliver(writes, to: store.string, target.since)
-            return try await removeSuperseded(writes, by: store.string, in: target.domain)
+    /// Returns a place's generation; 1 if nothing was ever written there.
+    func generation(of place: OutboxPlace) async throws -> UInt64 {
+        let snapshot =
+            if let store = place.store { try await opened(store).snapshot() } else {
+                try await snapshot(LayerAddress(place.domain, isHost: place.isHost))
+            }
+        return max(1, snapshot.generation)
+    }
+
+    /// Delivers writes of an outbox to the service. What has changed there since a generation wins.
+    func deliver(_ writes: [Outbox.Write], to place: OutboxPlace, since generation: UInt64) async throws {
+        if let store = place.store {
+            try await deliver(writes, to: opened(store), since: generation)
+            return try await removeSuperseded(writes, by: store, in: place.domain)
         }
-        let place = LayerAddress(target.domain, isHost: target.isHost)
-        let isUncertain = target.since != nil && writes.contains { !$0.unanswered.isEmpty }
-        let snapshot = isUncertain ? try await snapshot(place) : nil
+        let layer = LayerAddress(place.domain, isHost: place.isHost)
+        let isUncertain = writes.contains { !$0.unanswered.isEmpty }
+        let snapshot = isUncertain ? try await snapshot(layer) : nil
         let groups = Dictionary(grouping: writes) { write in
-            snapshot.flatMap { write.follows(on: $0.values[write.key]) ? $0.generation : nil } ?? target.since
+            snapshot.flatMap { write.follows(on: $0.values[write.key]) ? $0.generation : nil } ?? generation
         }
-        for (since, writes) in groups { try await apply(writes.changes, to: place, unlessChangedSince: since) }
+        for (since, writes) in groups { try await apply(writes.changes, to: layer, unlessChangedSince: since) }
+    }
+
+    private func opened(_ store: Text) async throws -> StoreObject {
+        try self.store(await manager.openStore(store.string).identifier)
     }
 
     /// Removes the domain's own values of keys of which the store has values now: see ``Roaming``.
-    private func removeSuperseded(_ writes: [Outbox.Write], by identifier: String, in domain: Text) async throws {
-        let place = LayerAddress(domain)
-        let own = try await snapshot(place).values
+    private func removeSuperseded(_ writes: [Outbox.Write], by store: Text, in domain: Text) async throws {
+        let layer = LayerAddress(domain)
+        let own = try await snapshot(layer).values
         let keys = writes.filter { $0.value != nil && own[$0.key] != nil }.map(\.key)
         if keys.isEmpty { return }
-        let stored = try await store(identifier).snapshot().values
+        let stored = try await self.store(store.string).snapshot().values
         let gone = Changes(keys.filter { stored[$0] != nil }.map { ($0, nil) }) { $1 }
-        if !gone.isEmpty { try await apply(gone, to: place) }
+        if !gone.isEmpty { try await apply(gone, to: layer) }
     }
 
     /// Stores have no option for this: read what has changed, and write if nothing changes meanwhile.
-    private func deliver(_ writes: [Outbox.Write], to identifier: String, _ since: UInt64?) async throws {
-        let store = try store(try await manager.openStore(identifier).identifier)
+    private func deliver(_ writes: [Outbox.Write], to store: StoreObject, since generation: UInt64) async throws {
         while true {
-            let snapshot = try await store.snapshot(since: since ?? 0)
+            let snapshot = try await store.snapshot(since: generation)
             let changed = Set(snapshot.values.keys).union(snapshot.removed)
             // If the store no longer knows the generation, nothing tells what was later.
             let kept = writes.filter {
