@@ -30,10 +30,7 @@ struct StorePlace: Hashable, Sendable {
 
     /// Returns the identifier that this program's manifest declares.
     private static func declaredIdentifier(_ directories: [String]) -> String? {
-        guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
-            return nil
-        }
-        return InstalledManifests.manifest(ofProgram: program, in: directories)?.identifier
+        RunningProgram.path.flatMap { InstalledManifests.manifest(ofProgram: $0, in: directories)?.identifier }
     }
 
     /// The bus, for a connection.

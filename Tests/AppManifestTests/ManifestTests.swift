@@ -156,6 +156,15 @@ struct ManifestTests {
         #expect(throws: refusal) { try Manifest(propertyList: Array("<plist>\n<dict><key>a</dict></plist>".utf8)) }
     }
 
+    @Test func `a program whose file was replaced has its path`() throws {
+        let known = ["/usr/bin/a", "/usr/bin/b (deleted)"]
+        let names = ["/usr/bin/a", "/usr/bin/a (deleted)", "/usr/bin/b (deleted)", "/usr/bin/c (deleted)"]
+        let paths = names.map { RunningProgram.path($0) { known.contains($0) } }
+        #expect(paths == ["/usr/bin/a", "/usr/bin/a", "/usr/bin/b (deleted)", "/usr/bin/c"])
+        let link = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        #expect(RunningProgram.path == link)
+    }
+
     @Test func `a property list that is nested ten thousand deep ends nothing`() {
         let count = 5000
         let text =

@@ -82,10 +82,7 @@ enum ProcessDefaults {
     /// Whether this is a flatpak, which doesn't see the installed manifests.
     static let isSandboxed = access("/.flatpak-info", F_OK) == 0
 
-    static var program: String {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first
-            ?? ""
-    }
+    static var program: String { RunningProgram.path ?? CommandLine.arguments.first ?? "" }
 
     // MARK: Volatile domains
 
