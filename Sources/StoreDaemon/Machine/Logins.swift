@@ -16,37 +16,34 @@ final class Logins {
         var isAttended = false
     }
 
-    private let connection: BusConnection
-    private var logind: ObservedService?
+    private let logind: ObservedService
     private var isThere = false
     /// The sessions of users, by their paths.
     private var sessions: [String: Session] = [:]
     /// The paths of sessions to read again; `nil` if all are.
     private var stale: Set<String>? = []
-    private var reading: Task<Void, Never>?
 
     private static let path = "/org/freedesktop/login1"
     private static let manager = "org.freedesktop.login1.Manager"
     private static let session = "org.freedesktop.login1.Session"
 
-    init(on connection: BusConnection) { self.connection = connection }
+    init(on connection: BusConnection) { logind = ObservedService("org.freedesktop.login1", on: connection) }
 
     /// Begins to follow logind, which may start later.
     func start() async throws {
-        let logind = ObservedService("org.freedesktop.login1", on: connection) { [weak self] in self?.note(isThere: $0)
-        }
-        self.logind = logind
+        logind.read = { [weak self] in await self?.readStale() }
         func signal(_ member: String, _ action: @escaping @BusActor (Message) -> Void) -> ObservedService.Signal {
             .init(rule: "path='\(Self.path)',interface='\(Self.manager)',member='\(member)'", action: action)
         }
+        let changes = ObservedService.changes(of: Self.path + "/session", Self.session, isNamespace: true)
         try await logind.follow([
             signal("SessionNew") { [weak self] _ in self?.read(nil) },
             signal("SessionRemoved") { [weak self] _ in self?.read(nil) },
             signal("PrepareForSleep") { [weak self] in if (try? $0.readBool()) == false { self?.onWaking?() } },
-            .init(rule: ObservedService.changes(of: Self.path + "/session", Self.session, isNamespace: true)) {
-                [weak self] in self?.read($0.path)
-            },
-        ])
+            .init(rule: changes) { [weak self] in self?.read($0.path) },
+        ]) { [weak self] in
+            self?.note(isThere: $0)
+        }
     }
 
     /// Returns a user's presence.
@@ -64,28 +61,21 @@ final class Logins {
 
     // MARK: Reading
 
-    /// Reads one session again, or all of them. Requests that come meanwhile are served together afterwards.
+    /// Reads one session again, or all of them.
     private func read(_ path: String?) {
         if let path { stale?.insert(path) } else { stale = nil }
-        guard reading == nil else { return }
-        reading = EventLoop.task { [weak self] in
-            while let self, stale != [] {
-                await readStale()
-                await EventLoop.pause(ObservedService.rest)
-            }
-            self?.reading = nil
-        }
+        logind.readSoon()
     }
 
     private func readStale() async {
         let paths = stale
         stale = []
-        guard let logind else { return }
         do {
-            var next = try await paths == nil ? list(logind) : sessions
+            var next = try await paths == nil ? list() : sessions
             for path in paths ?? Set(next.keys) where next[path] != nil {
-                next[path]?.isAttended = try await isAttended(path, logind)
+                next[path]?.isAttended = await isAttended(path)
             }
+            guard logind.isThere else { return }
             (sessions, isThere) = (next, true)
         } catch {
             // Either logind or the session has gone, and a signal reports both.
@@ -93,7 +83,7 @@ final class Logins {
         onChange?()
     }
 
-    private func list(_ logind: ObservedService) async throws -> [String: Session] {
+    private func list() async throws -> [String: Session] {
         let all = try await logind.call(Self.path, Self.manager, "ListSessions") { answer in
             var found: [String: Session] = [:]
             try answer.enterContainer("a", "(susso)")
@@ -115,7 +105,7 @@ final class Logins {
         return people
     }
 
-    private func isAttended(_ path: String, _ logind: ObservedService) async throws -> Bool {
+    private func isAttended(_ path: String) async -> Bool {
         func flag(_ name: String) async -> Bool {
             (try? await logind.property(path, Self.session, name) { try $0.readBool() }) ?? false
         }

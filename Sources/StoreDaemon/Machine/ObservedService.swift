@@ -4,18 +4,27 @@ internal import SDBus
 
 /// Another service of the machine, which may come and go, or be missing.
 ///
-/// It is never started for this. The code that uses it reads its state again after each followed signal.
+/// It is never started for this. Its state is read again after signals.
 @BusActor
 final class ObservedService {
     private let connection: BusConnection
     private let name: String
     private var owner: String?
     private var slots: [Slot] = []
-    private let onAppearance: @BusActor (_ isThere: Bool) -> Void
+    private var isStale = false
+    private var reading: Task<Void, Never>?
+    /// Called when the service appears, and when it disappears.
+    private var onAppearance: @BusActor (_ isThere: Bool) -> Void = { _ in }
+
+    /// Reads the service's state.
+    var read: @BusActor () async -> Void = {}
 
     private static let bus = "org.freedesktop.DBus"
     /// How long to wait before reading again, because users may cause any number of signals.
-    static let rest = Duration.milliseconds(250)
+    private static let rest = Duration.milliseconds(250)
+
+    /// Whether the service runs.
+    var isThere: Bool { owner != nil }
 
     /// A signal to follow.
     struct Signal {
@@ -25,13 +34,26 @@ final class ObservedService {
         let action: @BusActor (Message) -> Void
     }
 
-    /// - Parameter onAppearance: called when the service appears, and when it disappears.
-    init(_ name: String, on connection: BusConnection, _ onAppearance: @escaping @BusActor (Bool) -> Void) {
-        (self.name, self.connection, self.onAppearance) = (name, connection, onAppearance)
+    init(_ name: String, on connection: BusConnection) { (self.name, self.connection) = (name, connection) }
+
+    /// Reads the service's state soon. Requests that come meanwhile are served together afterwards.
+    func readSoon() {
+        isStale = true
+        guard reading == nil else { return }
+        reading = EventLoop.task { [weak self] in
+            while let self, isStale {
+                isStale = false
+                await read()
+                await EventLoop.pause(Self.rest)
+            }
+            self?.reading = nil
+        }
     }
 
     /// Follows signals of the service, then whether it runs.
-    func follow(_ signals: [Signal]) async throws {
+    /// - Parameter onAppearance: called when the service appears, and when it disappears.
+    func follow(_ signals: [Signal], onAppearance: @escaping @BusActor (_ isThere: Bool) -> Void) async throws {
+        self.onAppearance = onAppearance
         for followed in signals {
             slots.append(
                 try await connection.addMatch("type='signal',sender='\(name)',\(followed.rule)") { [weak self] signal in

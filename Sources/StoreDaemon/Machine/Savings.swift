@@ -41,40 +41,18 @@ final class Savings {
         _ decode: @escaping @BusActor @Sendable (Message) throws -> Bool,
         note: @escaping @BusActor @Sendable (Savings, Bool) -> Void
     ) async throws {
-        let reader = Reader()
-        let read: @BusActor @Sendable () -> Void = { [weak self] in
-            reader.read { service in
-                let isSo = try? await service.property(path, name, property, decode: decode)
-                guard let self else { return }
-                let former = (self.isMetered, self.savesPower)
-                note(self, isSo ?? false)
-                if former != (self.isMetered, self.savesPower) { self.onChange?() }
-            }
-        }
-        let service = ObservedService(name, on: connection) { _ in read() }
-        reader.service = service
+        let service = ObservedService(name, on: connection)
         services.append(service)
-        try await service.follow([.init(rule: ObservedService.changes(of: path, name)) { _ in read() }])
-    }
-
-    /// Reads from a service when it signals a change. Users may cause many signals, so there is a pause after each time.
-    @BusActor
-    private final class Reader {
-        weak var service: ObservedService?
-        private var isStale = false
-        private var reading: Task<Void, Never>?
-
-        func read(_ body: @escaping @BusActor (ObservedService) async -> Void) {
-            isStale = true
-            guard reading == nil else { return }
-            reading = EventLoop.task { [weak self] in
-                while let self, isStale, let service {
-                    isStale = false
-                    await body(service)
-                    await EventLoop.pause(ObservedService.rest)
-                }
-                self?.reading = nil
-            }
+        service.read = { [weak self, weak service] in
+            let isSo = try? await service?.property(path, name, property, decode: decode)
+            guard let self else { return }
+            let former = (isMetered, savesPower)
+            note(self, isSo ?? false)
+            if former != (isMetered, savesPower) { onChange?() }
         }
+        let changes = ObservedService.Signal(rule: ObservedService.changes(of: path, name)) { [weak service] _ in
+            service?.readSoon()
+        }
+        try await service.follow([changes]) { [weak service] _ in service?.readSoon() }
     }
 }
