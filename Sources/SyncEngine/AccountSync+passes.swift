@@ -47,8 +47,7 @@ extension AccountSync {
         guard backend != nil else { throw lastError ?? RemoteError(.noAccount, "No account is signed in.") }
         if isPaused { throw pauseReason }
         if waiters.isFull {
-            throw RemoteError(
-                .unavailable, "\(CycleWaiters.most) calls are waiting for this account already. Try again later.")
+            throw RemoteError(.unavailable, CycleWaiters.refusal)
         }
     }
 

@@ -3,11 +3,14 @@
 internal import Replication
 
 /// The calls that wait for a sync cycle to end.
-struct CycleWaiters {
+package struct CycleWaiters {
     typealias Waiter = CheckedContinuation<Result<Void, RemoteError>, Never>
 
-    /// The number of calls that may wait for the next cycle.
-    static let most = 256
+    /// The number of calls that may wait for the next cycle, or for other long work on an account. All are answered at
+    /// once.
+    package static let most = 256
+    /// The message of the error if there are more.
+    package static let refusal = "\(most) calls are waiting for this account already. Try again later."
 
     /// The calls that came during a cycle, or before the first. They wait for one that begins later.
     private var waiting: [Waiter] = []

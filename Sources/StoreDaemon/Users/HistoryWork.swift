@@ -2,6 +2,7 @@
 
 internal import SDBus
 internal import StoreEngine
+internal import SyncEngine
 
 /// Counts and removes a user's history, which takes as long as there is much of it.
 ///
@@ -18,16 +19,10 @@ final class HistoryWork {
     private var last: Pass?
     private var waiting = 0
 
-    /// The number of calls that may wait at a time. All are answered at once.
-    private static let mostWaiting = 256
-
     /// Returns about how many bytes of the database the history of all of the user's stores takes or, if it was removed,
     /// took.
     func bytes(_ kind: Kind, of account: UserAccount) async throws -> Int {
-        guard waiting < Self.mostWaiting else {
-            throw BusError.limitsExceeded(
-                "\(Self.mostWaiting) calls are waiting for this account already. Try again later.")
-        }
+        guard waiting < CycleWaiters.most else { throw BusError.limitsExceeded(CycleWaiters.refusal) }
         waiting += 1
         defer { waiting -= 1 }
         let pass = underWay[kind] ?? begin(kind, account)
