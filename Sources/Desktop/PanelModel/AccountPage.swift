@@ -107,11 +107,11 @@ package struct AccountPage: Equatable, Sendable {
     private static func signingOut(_ account: AccountDescription) -> String {
         let sentence = tr("Your apps keep their settings on this device, unless you have them removed here as well.")
         let changes = account.pendingChanges + account.excludedChanges
-        if changes == 0, account.mayLackChanges {
+        guard changes > 0 else {
+            guard account.mayLackChanges else { return sentence }
             return sentence + " "
                 + tr("The account may lack settings of this device. They are lost if you have the settings removed.")
         }
-        if changes == 0 { return sentence }
         return sentence + " "
             + trn(
                 "%1 change was not uploaded yet. It is lost if you have the settings removed; otherwise it is uploaded once you sign in to this account again.",

@@ -32,11 +32,9 @@ extension PanelService {
     package func remove(_ store: String, everywhere: Bool) async throws {
         let connection = try await connection()
         if !everywhere {
-            let account = connection.account()
-            try await account.uploadPendingChanges(timeout: Self.patience)
-            let state = try await account.properties()
-            if state.isSignedIn, state.pendingChanges > 0 || state.mayLackChanges {
-                throw ChangesAreUnsaved(isAccountGone: state.mayLackChanges)
+            let account = try await connection.account().uploadPendingChanges(timeout: Self.patience)
+            if account.isSignedIn, account.pendingChanges > 0 || account.mayLackChanges {
+                throw ChangesAreUnsaved(isAccountGone: account.mayLackChanges)
             }
         }
         try await connection.manager.removeStore(store, everywhere: everywhere)

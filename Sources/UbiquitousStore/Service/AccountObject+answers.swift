@@ -150,11 +150,15 @@ package struct AccountDescription: Sendable {
     /// Whether the user is signed in.
     package var isSignedIn: Bool { state != .signedOut }
 
+    /// Whether the remote was emptied or holds another account, so that the user has to decide.
+    package var isReset: Bool { lastError?.code == .remoteReset }
+
+    /// Whether this device lacks the account's key.
+    package var needsKey: Bool { lastError?.code == .keyNeeded }
+
     /// Whether the remote may lack what this device has, though nothing is pending: it was emptied or removed, or the
     /// account got another key while this device uploaded without it.
-    package var mayLackChanges: Bool {
-        lastError?.code == .remoteReset || lastError?.code == .keyNeeded || isFolderMissing
-    }
+    package var mayLackChanges: Bool { isReset || needsKey || isFolderMissing }
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     package var isPausedByUser: Bool { state == .paused && lastError == nil }

@@ -116,8 +116,12 @@ package struct AccountObject: ServiceObject {
 
     /// Uploads pending changes if this device is signed in, and finds out whether the remote still has the others. What
     /// can't be uploaded stays pending.
-    package func uploadPendingChanges(timeout: Duration) async throws {
-        if try await properties().isSignedIn { try? await syncNow(timeout: timeout) }
+    /// - Returns: the account's state after that.
+    package func uploadPendingChanges(timeout: Duration) async throws -> AccountDescription {
+        let account = try await properties()
+        if !account.isSignedIn { return account }
+        try? await syncNow(timeout: timeout)
+        return try await properties()
     }
 
     /// `Resolve`: decides after RemoteReset which side is right.

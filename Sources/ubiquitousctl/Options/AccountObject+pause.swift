@@ -51,8 +51,7 @@ extension AccountObject {
     /// - Returns: the error if values that are removed from this device may be lost; `nil` if the remote has them.
     @BusActor
     func unsaved(check: Bool) async throws -> Failure? {
-        if !check { try await uploadPendingChanges(timeout: Patience.remote) }
-        let account = try await properties()
+        let account = try await check ? properties() : uploadPendingChanges(timeout: Patience.remote)
         if !account.isSignedIn { return nil }
         let isUploading = check && [.idle, .syncing, .initialSync].contains(account.state)
         if !isUploading, account.pendingChanges > 0 { return .unsaved(account.pendingChanges) }
@@ -61,12 +60,6 @@ extension AccountObject {
 }
 
 extension AccountDescription {
-    /// Whether the remote was emptied or holds another account, so that the user has to decide.
-    var isReset: Bool { lastError?.code == .remoteReset }
-
-    /// Whether this device lacks the account's key.
-    var needsKey: Bool { lastError?.code == .keyNeeded }
-
     /// Whether something of the account is damaged in the remote.
     var isDamaged: Bool { lastError?.code == .corrupt }
 
