@@ -243,9 +243,10 @@ final class MoveToKey {
 
     /// Notes that all of this device's data is in the remote under the key, so the recovery phrase may be shown.
     private func confirm() throws {
+        let file = try account.saved.read()
         // On a full disk, the key may not have got into its place when the account switched to it.
-        if let file = try account.saved.read() { try AccountKeyFile.settle(file.account, in: account.directory) }
-        guard sync.isPublished, var key = try account.saved.read().flatMap(keys.current) else {
+        if let file { try AccountKeyFile.settle(file.account, in: account.directory) }
+        guard sync.isPublished, var key = file.flatMap(keys.current) else {
             throw BusError.store(
                 .backendUnavailable,
                 "Not everything on this device has been uploaded yet. The move continues by itself.")
