@@ -261,8 +261,12 @@ final class DefaultsProcess: Sendable {
     /// Notes what this process has delivered for ended ones.
     func noteDelivered(_ writes: [Outbox.Write], _ domain: Text) {
         state.withLock { state in
-            for write in writes where write.store == nil {
-                state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
+            for write in writes {
+                if write.store == nil {
+                    state.layers[.init(of: domain, isHost: write.isHost), default: LayerCopy()].noteDelivered(write)
+                } else {
+                    state.delivered[domain, default: [:]][write.key] = write.time
+                }
             }
         }
     }

@@ -18,6 +18,8 @@ struct DefaultsState {
     var refusals: [SearchList.Layer: Refusals] = [:]
     /// The app's own domain, if keys of it may roam.
     var roaming: [Text: Roaming] = [:]
+    /// When ended processes had set what this one has delivered to stores, by domains and keys.
+    var delivered: [Text: [Text: Int64]] = [:]
     /// Whether this process has asked once whether the user is signed in.
     var hasAskedForAccount = false
 

@@ -33,6 +33,8 @@ package struct LayerCopy {
         package var changes: Changes
         /// Whether the changes are made all or not at all.
         package var isWhole = false
+        /// The keys that mean this layer even if they roam, because they were written as a whole.
+        var own: Set<Text> = []
         /// Whether everything else that the layer holds goes, because it wasn't known what that is.
         package var replacesAll = false
         /// The tickets of callers that wait for the answer.
@@ -90,7 +92,8 @@ package struct LayerCopy {
     /// roam.
     package var keysOfWhole: Set<Text> {
         waiting.reduce(into: []) { keys, write in
-            if write.isWhole { keys.formUnion(write.changes.keys) } else { keys.subtract(write.changes.keys) }
+            keys.subtract(write.changes.keys)
+            keys.formUnion(write.own)
         }
     }
 
@@ -122,6 +125,7 @@ package struct LayerCopy {
     ) {
         for key in changes.keys { times[key] = time }
         var write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
+        if isWhole { write.own = Set(changes.keys) }
         if replacesAll && generation == nil {
             // Nothing was sent yet, and what was set before goes with all the rest.
             write.replacesAll = true
@@ -243,7 +247,10 @@ package struct LayerCopy {
         for index in queue.indices where queue[index].replacesAll {
             queue[index].replacesAll = false
             // What was set before this write goes too, and what was set afterwards is in later writes.
-            for key in values.keys where queue[index].changes[key] == nil { queue[index].changes[key] = .some(nil) }
+            for key in values.keys where queue[index].changes[key] == nil {
+                queue[index].changes[key] = .some(nil)
+                queue[index].own.insert(key)
+            }
         }
         var yielded: [Text] = []
         if !isUp {
@@ -285,7 +292,7 @@ package struct LayerCopy {
         let (changes, tickets) = (pending, queue.flatMap(\.tickets))
         if queue.contains(where: \.isWhole) {
             let latest = taken.isEmpty ? since.values.min() : generation
-            queue = [Write(changes: changes, isWhole: true, tickets: tickets, since: latest)]
+            queue = [Write(changes: changes, isWhole: true, own: keysOfWhole, tickets: tickets, since: latest)]
             return
         }
         let groups = Dictionary(grouping: changes) { since[$0.key] ?? seen }

@@ -56,9 +56,9 @@ package struct OutboxDelivery {
         if file.abandoned().isEmpty { return }
         var places = try await Places(of: file, domain, roamingKeys)
         // On a full disk, only an outbox of which nothing is left can be removed.
-        var (left, failure) = (places.outdated(in: file, observer), (any Error)?.none)
-        try await prepare(file, &places, besides: left)
-        for target in Set(file.abandoned().compactMap(places.target)) {
+        var left = places.outdated(in: file, observer)
+        var failure = await prepare(file, &places, besides: left)
+        for target in places.targets(in: file) {
             // A process may have replaced some of them meanwhile, and sent what replaces them.
             let writes = file.abandoned().filter { places.target($0) == target && !left.contains($0) }
             if writes.isEmpty { continue }
@@ -77,16 +77,27 @@ package struct OutboxDelivery {
 
     /// Gives writes that know no generation the present one, because they count as made now. Otherwise they would be
     /// made again, over newer values, if they could not be removed from the outbox after the service has taken them.
-    private func prepare(_ file: OutboxFile, _ places: inout Places, besides outdated: [Outbox.Write]) async throws {
+    /// - Returns: why some of them stay for the next time.
+    private func prepare(
+        _ file: OutboxFile, _ places: inout Places, besides outdated: [Outbox.Write]
+    ) async -> (any Error)? {
         let writes = file.abandoned().filter { places.target($0) == nil && !outdated.contains($0) }
-        if writes.isEmpty { return }
-        var generations: [OutboxPlace: UInt64] = [:]
+        var (generations, failure) = ([OutboxPlace: UInt64](), (any Error)?.none)
         for place in Set(writes.compactMap(places.place)) {
-            generations[place] = try await connection.generation(of: place)
+            do {
+                generations[place] = try await Patience().call { try await connection.generation(of: place) }
+            } catch let error as UbiquitousStoreError where error.isRefusal && error.code != .limitsExceeded {
+                // The service refuses the writes as well.
+                generations[place] = 1
+            } catch {
+                failure = error
+            }
         }
+        if generations.isEmpty { return failure }
         let found = Dictionary(grouping: writes, by: \.target)
         do {
             try file.update { [places] write in
+                if outdated.contains(write) { return nil }
                 guard found[write.target]?.contains(write) == true, let place = places.place(write),
                     let generation = generations[place]
                 else { return write }
@@ -96,9 +107,12 @@ package struct OutboxDelivery {
                 return prepared
             }
         } catch {
-            // A full disk has no room for that, but the file can be removed. With others in it, they have to wait.
-            if file.read()?.writes.count == writes.count + outdated.count { places.present = generations }
+            // A full disk has no room for that, but the file can be removed. If anything were left in it, what the service
+            // has taken would be delivered again.
+            let isAll = file.read()?.writes.count == writes.count + outdated.count
+            if isAll, generations.count == 1, failure == nil { places.present = generations }
         }
+        return failure
     }
 
     /// Returns which keys roam, and where to, for the program that wrote; `nil` if the service doesn't say it.
@@ -171,7 +185,7 @@ extension OutboxDelivery {
             }
         }
 
-        /// Returns a write's place; `nil` if it was added just now.
+        /// Returns a write's place; `nil` if its program has added it since.
         func place(_ write: Outbox.Write) -> OutboxPlace? {
             roaming[write.program].map { OutboxPlace(write, of: domain, $0) }
         }
@@ -182,6 +196,16 @@ extension OutboxDelivery {
                 return nil
             }
             return Target(place: place, generation: generation)
+        }
+
+        /// Returns the targets of abandoned writes, those of earlier writes first: what a program has set in the domain
+        /// itself goes if it sets the key in the store later, and not the other way round.
+        func targets(in file: OutboxFile) -> [Target] {
+            var last: [Target: Int64] = [:]
+            for write in file.abandoned() {
+                if let target = target(write) { last[target] = max(last[target] ?? .min, write.time) }
+            }
+            return last.sorted { $0.value < $1.value }.map(\.key)
         }
 
         /// Returns the writes that are not to be delivered: of the same key in the same place, an outbox can have several

@@ -78,14 +78,16 @@ extension ServiceConnection {
         try self.store(await manager.openStore(store.string).identifier)
     }
 
-    /// Removes the domain's own values of keys of which the store has values now: see ``Roaming``.
+    /// Removes the domain's own values of keys that were set or removed in the store: see ``Roaming``. If the store has kept
+    /// something newer, a removal leaves them.
     private func removeSuperseded(_ writes: [Outbox.Write], by store: Text, in domain: Text) async throws {
         let layer = LayerAddress(domain)
         let own = try await snapshot(layer).values
-        let keys = writes.filter { $0.value != nil && own[$0.key] != nil }.map(\.key)
-        if keys.isEmpty { return }
+        let replaced = writes.filter { own[$0.key] != nil }
+        if replaced.isEmpty { return }
         let stored = try await self.store(store.string).snapshot().values
-        let gone = Changes(keys.filter { stored[$0] != nil }.map { ($0, nil) }) { $1 }
+        let settled = replaced.filter { ($0.value == nil) == (stored[$0.key] == nil) }
+        let gone = Changes(settled.map { ($0.key, nil) }) { $1 }
         if !gone.isEmpty { try await apply(gone, to: layer) }
     }
 

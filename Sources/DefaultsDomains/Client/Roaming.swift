@@ -66,11 +66,13 @@ extension DefaultsState {
         let inStore = former.mirror?.pending.changes.filter {
             former.keys.contains($0.key) && !keys.contains($0.key) && former.times[$0.key] != nil
         }
-        let whole = layers[.domain(domain)]?.keysOfWhole ?? []
-        let inDomain = layers[.domain(domain)]?.pending.filter {
-            !former.keys.contains($0.key) && keys.contains($0.key) && !whole.contains($0.key)
+        guard let layer = layers[.domain(domain)] else { return inStore ?? [:] }
+        let (whole, delivered) = (layer.keysOfWhole, delivered[domain] ?? [:])
+        let inDomain = layer.pending.filter { key, _ in
+            !former.keys.contains(key) && keys.contains(key) && !whole.contains(key)
+                && layer.time(key) >= delivered[key] ?? .min
         }
-        return (inStore ?? [:]).merging(inDomain ?? [:]) { $1 }
+        return (inStore ?? [:]).merging(inDomain) { $1 }
     }
 }
 
