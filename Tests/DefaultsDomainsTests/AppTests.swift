@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// A program written as for Apple's systems, in its own process.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct AppTests {
     @Test func `a refused key neither steers the terminal nor hides why it was refused`() async throws {
         try await DefaultsDesk.with { desk in

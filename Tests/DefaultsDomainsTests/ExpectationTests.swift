@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 import class DefaultsDomains.UserDefaults
 
 /// What other projects' tests of this class expect: docs/defaults-expectations.md, row by row.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct ExpectationTests {
     /// A row of the page.
     struct Row: Sendable, CustomTestStringConvertible {

@@ -6,7 +6,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// The object of Foundation's class, compared with Foundation's own: each member that can be overridden.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct FoundationTests {
     typealias Theirs = Foundation.UserDefaults
 

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @MainActor
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct IsolatedAppTests {
     @Test func `an app whose declarations are the main actor's by default stores and observes its own types`()
         async throws

@@ -9,7 +9,7 @@ import struct DefaultsDomains.AppStorage
 import class DefaultsDomains.UserDefaults
 
 /// Apple's page of the class, member by member: docs/defaults-members.md. If one is missing, this doesn't compile.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct MemberTests {
     private struct Member: Sendable {
         let name: String

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// Programs that were written for macOS, and compile here with one added line: Tests/DefaultsApp.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct PortedAppTests {
     @Test func `a reader's settings are registered, set, there at the next start, and reset`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in

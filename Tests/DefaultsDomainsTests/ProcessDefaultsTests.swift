@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 @testable import DefaultsDomains
 
 /// Where a program's own domain, its bus and its store come from.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct ProcessDefaultsTests {
     private static let program = "/usr/bin/true"
 

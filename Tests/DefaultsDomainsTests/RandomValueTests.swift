@@ -9,7 +9,7 @@ import UbiquitousStore
 import UbiquitousStoreTesting
 
 /// Every getter on random values of every type.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct RandomValueTests {
     private static let reals: [Double] = [
         0, -0.0, 0.1, 1, -1.5, 12.34, 9.3e18, -9.3e18, 1e300, Double.leastNonzeroMagnitude, .infinity, -.infinity, .nan,

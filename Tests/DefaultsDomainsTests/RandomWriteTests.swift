@@ -9,7 +9,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// Programs that set and remove at random, while the service is killed, or its disk is full.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct RandomWriteTests {
     /// How often each program writes; script/full has it write for minutes.
     private static let count =

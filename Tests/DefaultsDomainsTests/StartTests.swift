@@ -6,7 +6,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// How many messages an app with settings sends when it starts.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct StartTests {
     /// A message as `busctl monitor` prints it.
     private struct Seen {

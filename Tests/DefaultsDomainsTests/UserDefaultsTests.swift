@@ -13,7 +13,7 @@ import class DefaultsDomains.UserDefaults
 @testable import DefaultsDomains
 
 /// Apple's class with a real service.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct UserDefaultsTests {
     /// Counts how often a notification is posted about an object, on any thread.
     private final class Postings: Sendable {

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EventLoopTests {
     @Test func `code of the actor is on one thread, also after it waited for others`() async throws {
         let thread = pthread_self()
@@ -120,7 +120,7 @@ struct EventLoopTests {
 }
 
 /// Tests in their own processes, where nothing has used the loop yet.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EventLoopProcessTests {
     @Test func `a signal ends a service with the code it chooses`() async {
         await #expect(processExitsWith: .exitCode(7)) {

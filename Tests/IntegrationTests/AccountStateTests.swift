@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// An account's properties, compared with what happened.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct AccountStateTests {
     /// Returns the account's properties, each shortened to one word.
     private func properties(_ account: AccountClient) async throws -> [String: String] {

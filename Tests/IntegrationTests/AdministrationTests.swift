@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Backups of all users' data, adopting data, and data that is set aside.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct AdministrationTests {
     private func call<Result: Sendable>(
         _ client: BusClient, _ member: String, _ build: (Message) throws -> Void,

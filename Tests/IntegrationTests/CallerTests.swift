@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// What each caller may do.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct CallerTests {
     /// A method, and valid arguments for it.
     private typealias Call = (member: String, build: @BusActor (Message) throws -> Void)

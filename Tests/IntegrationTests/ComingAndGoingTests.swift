@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// The service releases what it holds for users and connections once they are gone.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ComingAndGoingTests {
     private func descriptors(_ machine: Machine) throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(machine.device.pid)/fd").count

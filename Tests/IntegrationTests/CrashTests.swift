@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// `kill -9` while clients write.
 @BusActor
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(30)))
 struct CrashTests {
     /// What the service has acknowledged to one writer.
     private struct Acknowledged {

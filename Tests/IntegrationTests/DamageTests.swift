@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Damaged databases and full disks.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct DamageTests {
     private func directory(_ machine: Machine, _ client: BusClient) -> String {
         "\(machine.device.stateDirectory)/u\(client.uid)"

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// An account's devices as users see them.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct DeviceTests {
     private func names(_ account: AccountClient) async throws -> [String] {
         try await account.devices().map { device in

@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 /// What an app in a flatpak's scope may do with defaults domains.
 @BusActor
-@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
+@Suite(.timeLimit(.minutes(30)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
 struct DomainSandboxTests {
     private let game = "org.example.Game"
     private let uid = Users.client

@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// Defaults domains on the bus.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct DomainTests {
     private let app = "org.example.Editor"
     private let global = "NSGlobalDomain"
@@ -301,7 +301,7 @@ struct DomainTests {
 
 /// Settings that an administrator manages.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ManagedDomainTests {
     private let app = "org.example.Editor"
 

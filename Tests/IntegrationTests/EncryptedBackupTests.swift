@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// Devices restored from a backup from before their account moved to a key.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EncryptedBackupTests {
     /// What the backup contains.
     enum Backup: CaseIterable { case everything, database, keyFile }

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Encrypted accounts as users and programs see them: two services, and a folder or a server between them.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EncryptionTests {
     private nonisolated static let server = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
         $0.program != nil

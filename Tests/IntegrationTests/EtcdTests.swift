@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 /// Two services, and between them an etcd cluster with users.
 @BusActor
 @Suite(
-    .serialized, .timeLimit(.minutes(10)),
+    .serialized, .timeLimit(.minutes(30)),
     .enabled(if: EtcdCluster.isInstalled, "script/bootstrap --all installs etcd"))
 struct EtcdTests {
     private static let credentials: KeyValuePairs<String, Value> = [

@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// A folder on a disk that is full, failing or away.
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct FolderFaultTests {
     /// A call that fails, and the error and state that the user sees.
     private struct Fault {

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// A version from before encryption, in one account with this version; `script/full former` builds it.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct FormerProgramTests {
     private nonisolated static let program = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_TEST_FORMER"]
 

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// Messages that no client should send; `script/pressure messages` sends a million.
-@Suite(.enabled(if: Users.areSeveral, Users.needsRoot), .timeLimit(.minutes(10)))
+@Suite(.enabled(if: Users.areSeveral, Users.needsRoot), .timeLimit(.minutes(30)))
 struct FuzzTests {
     @Test(arguments: [1, 2])
     func `ten thousand messages that are nonsense get errors that have names, and another's value stays`(

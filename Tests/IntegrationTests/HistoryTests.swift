@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// A key's former values, and why they were replaced.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct HistoryTests {
     private func reasons(_ store: StoreClient, _ key: String) async throws -> [String] {
         try await store.history(key).map { former in

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// A school: two machines, a teacher and a pupil on both, one account on the school's server, and an administrator.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct InstitutionTests {
     private nonisolated static let server = WebDAVServer.Kind.installed.first {
         [.lighttpd, .apache, .nginx, .rclone].contains($0)

@@ -9,7 +9,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct IntrospectionTests {
     @Test func `the running service says what the definition says`() async throws {
         let definition = Description(

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct KeyTests {
     private let longest = [
         String(repeating: "k", count: 128), String(repeating: "\u{1f600}", count: 64),

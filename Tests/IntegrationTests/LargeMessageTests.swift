@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// Messages as large as the bus accepts. The service refuses them before they take much more memory than their size.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LargeMessageTests {
     /// Returns the service's peak memory, in KiB.
     private func peak(_ machine: Machine) throws -> Int {

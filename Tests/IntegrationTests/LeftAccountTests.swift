@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 /// A device signs out with pending writes, the account moves to other keys, and the device signs in again.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LeftAccountTests {
     /// What happens to the account meanwhile.
     enum Meanwhile: CaseIterable {

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LimitTests {
     private let limit = 1_048_576
 

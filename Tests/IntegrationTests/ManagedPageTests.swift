@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// The examples of docs/managed.md, as an administrator uses them.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ManagedPageTests {
     private let app = "org.example.Editor"
     private static let directory = "/etc/ubiquitous-store/managed.d"

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Manifests in directories, as the running service reads them.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ManifestTests {
     /// Returns the identifiers of the stores that the caller may open.
     private func entitled(_ machine: Machine) async throws -> [String] {

@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// Calls every member once. The other files test the details.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct MemberTests {
     // MARK: The service
 

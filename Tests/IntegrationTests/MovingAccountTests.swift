@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// What users and other devices do while an account moves to a key.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct MovingAccountTests {
     /// A server whose answers a test can replace.
     private final class World: Sendable {

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// What subscribers receive over a real bus: each change once, with its reason, in order.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct NotificationTests {
     /// Expects that generations never go back, and that no signal names a key twice.
     private func expectOrder(_ signals: [StoreSignal]) {

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// The service as a process: its options, its beginning and its end.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProcessTests {
     private func run(_ arguments: String...) async throws -> ProgramResult {
         try await UbiquitousStoreTesting.run([Device.program()] + arguments)

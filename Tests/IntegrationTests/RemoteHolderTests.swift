@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// An attacker who controls the remote of encrypted accounts, and has all that was ever in it, writes there at will.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct RemoteHolderTests {
     private static let encrypted: KeyValuePairs<String, Value> = ["encrypt": .boolean(true)]
 

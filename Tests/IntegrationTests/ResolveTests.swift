@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// The user's decisions about a remote that was reset, and what every device has afterwards.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ResolveTests {
     /// Gives two devices one account with a common value, and empties its folder. Each device then has a pending write.
     private func emptied(_ devices: TwoDevices) async throws {

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Paused accounts, stores that stay on their device, and stores that are removed everywhere.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct RestingTests {
     @Test func `a paused account neither gives nor takes until it goes on, over a restart too`() async throws {
         try await withTwoDevices { devices in

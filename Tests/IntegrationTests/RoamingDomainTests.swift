@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// Keys of an app's settings that are the same on all of the user's devices: the app's store holds them.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct RoamingDomainTests {
     private let app = "org.example.Editor"
 

@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// Misbehaving clients, of which others must notice nothing.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct RobustnessTests {
     @Test func `clients that vanish in the middle of a call harm nobody`() async throws {
         try await withMachine({ $0.user = nil }) { machine in

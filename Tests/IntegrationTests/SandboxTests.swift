@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// What an app in a flatpak's scope may do. `packaging/e2e/checks` tests a whole flatpak.
 @BusActor
-@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
+@Suite(.timeLimit(.minutes(30)), .enabled(if: Users.areSeveral, Users.needsRoot), .enabled(if: SandboxScope.isPossible))
 struct SandboxTests {
     private static let manager = (BusNames.managerPath, BusNames.managerInterface)
     private static let account = (BusNames.usersPath + "/self", BusNames.accountInterface)

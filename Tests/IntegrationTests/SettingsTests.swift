@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// The settings file, and the limits on what the service holds for one user.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SettingsTests {
     /// Runs a test on a machine whose service has a settings file, which the test can rewrite.
     private func withSettings(

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SignalTests {
     private let large = Value.data([UInt8](repeating: 1, count: 1_048_577))
 

@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// Concurrent calls that try a remote: the last one counts.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SupersededTests {
     /// Begins a call that waits for a server's answer. The task returns the name of its error.
     private func begin(

@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// How polling depends on the user's presence, the network and the power profile, which the test simulates on the bus.
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SurroundingsTests {
     private nonisolated static let kind = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
         $0.program != nil

@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 
 /// A remote that crashes the service in each sync cycle must not do so for ever.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SyncDeathTests {
     @Test func `an account during whose cycles the service died twice waits and says so, and SyncNow tries at once`()
         async throws

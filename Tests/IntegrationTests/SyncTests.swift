@@ -10,7 +10,7 @@ import UbiquitousStoreTesting
 
 /// What users see of sync through a folder.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SyncTests {
     @Test func `a value that is set on one device arrives on the other`() async throws {
         try await withTwoDevices { devices in
@@ -749,7 +749,7 @@ struct SyncTests {
 
 /// Folders of a service in system mode.
 @BusActor
-@Suite(.timeLimit(.minutes(10)), .enabled(if: Users.areSeveral, Users.needsRoot))
+@Suite(.timeLimit(.minutes(30)), .enabled(if: Users.areSeveral, Users.needsRoot))
 struct FolderRootTests {
     @Test func `in system mode an account is in a root that the administrator named, a folder for each user`()
         async throws

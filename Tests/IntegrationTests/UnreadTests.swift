@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 ///
 /// dbus-daemon stops reading from the service, for all clients, once 127 MiB are unread.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct UnreadTests {
     private let introspectable = "org.freedesktop.DBus.Introspectable"
     private let properties = "org.freedesktop.DBus.Properties"

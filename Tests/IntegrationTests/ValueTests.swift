@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ValueTests {
     private let values: [(String, Value)] = [
         ("true", .boolean(true)), ("false", .boolean(false)), ("one", .integer(1)), ("one real", .real(1)),

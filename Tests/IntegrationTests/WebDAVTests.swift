@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 
 /// Two services and a WebDAV server between them, with a password.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct WebDAVTests {
     private nonisolated static let kind = [WebDAVServer.Kind.lighttpd, .apache, .nginx, .rclone].first {
         $0.program != nil

@@ -7,7 +7,7 @@ import Testing
 import UbiquitousStoreTesting
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct WriteTests {
     @Test func `each write that changes something is one step of the generation`() async throws {
         try await withMachine { machine in

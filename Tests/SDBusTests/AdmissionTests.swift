@@ -6,7 +6,7 @@ import Testing
 
 /// Every incoming call passes admission, and the size of every outgoing message is reported.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct AdmissionTests {
     private let properties = "org.freedesktop.DBus.Properties"
     /// An interface whose replies are as large as the caller wants.

@@ -7,7 +7,7 @@ import Testing
 
 /// Calls from senders whose credentials aren't known yet.
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ArrivalTests {
     /// Records the numbers and senders of calls.
     private final class Notes {

@@ -5,7 +5,7 @@ import Testing
 @testable import SDBus
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct BusConnectionTests {
     let bus: PrivateBus
 

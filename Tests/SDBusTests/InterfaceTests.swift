@@ -4,7 +4,7 @@ import SDBus
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct InterfaceTests {
     // MARK: Answers
 

@@ -6,7 +6,7 @@ import Testing
 @testable import SDBus
 
 /// Connections that are released while the loop's thread uses them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LifetimeTests {
     @Test func `a connection may be released on any thread, at any moment`() async {
         // In a process of its own, because the loop does nothing else meanwhile.

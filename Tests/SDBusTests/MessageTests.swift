@@ -4,7 +4,7 @@ import SDBus
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct MessageTests {
     @Test func `each basic type comes back as it was`() async throws {
         let ends = try ThingPair()

@@ -7,7 +7,7 @@ import Testing
 
 /// Others decide how long the answers are, so there are few.
 @BusActor
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(30)))
 struct PeerAccountingTests {
     private struct Refused: Error {}
 

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 @BusActor
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct PeerTests {
     let bus: PrivateBus
 

@@ -6,7 +6,7 @@ import StoreBus
 import Testing
 
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ValueTests {
     let pair: EchoPair
 

@@ -7,7 +7,7 @@ import Testing
 @testable import StoreDaemon
 
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct CycleTimerTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "cycles-\(UUID())").path
 

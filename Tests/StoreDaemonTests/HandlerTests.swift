@@ -10,7 +10,7 @@ import Testing
 @testable import StoreDaemon
 
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HandlerTests {
     private func errorName(_ body: () async throws -> Void) async -> String {
         do { try await body() } catch { return (error as? BusError)?.name ?? "\(error)" }

@@ -6,7 +6,7 @@ import Testing
 @testable import StoreDaemon
 
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct PacedQueueTests {
     private let burst = PacedQueue<Int>.usualBurst
 

@@ -19,7 +19,7 @@ extension LocalService {
 
 /// The memory of stores in use.
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct StoreMemoryTests {
     private let booleans: Value = .array(Array(repeating: .boolean(true), count: 50_000))
 

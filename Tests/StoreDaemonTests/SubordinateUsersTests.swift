@@ -9,7 +9,7 @@ import Testing
 
 /// Subordinate user ids, of which a user may have thousands.
 @BusActor
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SubordinateUsersTests {
     private let file = FileManager.default.temporaryDirectory.appending(path: "subuid-\(UUID())").path
 

@@ -91,7 +91,7 @@ import Testing
         #expect(mode == 0o600)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func `what lies around is ignored, and blocks nobody`() async throws {
         let place = try Place()
         let device = try Device(place.path)
@@ -423,7 +423,7 @@ import Testing
 
     // MARK: Hints
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func `another device's head is a hint, one's own is none`() async throws {
         let place = try Place()
         let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))

@@ -12,7 +12,7 @@ import Testing
 @testable import WebDAV
 
 /// Answers of servers that send byte by byte.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct SmallPiecesTests {
     private func feed(_ sink: HTTPRequest.Sink, _ text: String, piece: Int = .max) {
         var rest = Array(text.utf8)[...]

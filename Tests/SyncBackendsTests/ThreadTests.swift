@@ -17,7 +17,7 @@ import Testing
 @testable import WebDAV
 
 /// Which threads backends use. The event loop's thread answers all users' calls, which must not wait for remotes.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ThreadTests {
     /// A storage that counts its calls, and those on the event loop's thread.
     private final class Spy: BlobStorage {

@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 @testable import UbiquitousStore
 
 /// An app in its own process: how it finds its store, and what remains when it ends.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct AppProcessTests {
     @Test func `an app for Apple's systems finds its store by its manifest, and both ways of a colour`() async throws {
         try await Desk.with { desk in

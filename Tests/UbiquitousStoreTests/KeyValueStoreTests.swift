@@ -8,7 +8,7 @@ import UbiquitousStoreTesting
 
 @testable import UbiquitousStore
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct KeyValueStoreTests {
     // MARK: Getters
 

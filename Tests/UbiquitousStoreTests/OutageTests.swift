@@ -11,7 +11,7 @@ import UbiquitousStoreTesting
 @testable import UbiquitousStore
 
 /// What an app sees while the service is absent, goes away, or doesn't answer.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct OutageTests {
     @Test func `without a bus an app has its own writes, and synchronize says no`() {
         let store = NSUbiquitousKeyValueStore(StorePlace(identifier: notes, bus: "unix:path=/nonexistent/bus"))

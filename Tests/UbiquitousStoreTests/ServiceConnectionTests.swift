@@ -9,7 +9,7 @@ import UbiquitousStoreTesting
 @testable import UbiquitousStore
 
 @BusActor
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct ServiceConnectionTests {
     @Test func `a store is written and read with the types of this library`() async throws {
         try await Desk.with { desk in

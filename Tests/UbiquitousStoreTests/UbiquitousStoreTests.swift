@@ -28,7 +28,7 @@ extension UbiquitousStore.Key<Data> {
     fileprivate static var blob: Self { Self("blob") }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct UbiquitousStoreTests {
     @Test func `typed keys are written, read and removed, in memory and in the service`() async throws {
         try await Desk.with { desk in

@@ -7,7 +7,7 @@ import UbiquitousStoreTesting
 
 @testable import ControlCommands
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct DefaultsCommandTests {
     private let editor = "org.example.Editor"
 

@@ -8,7 +8,7 @@ import Testing
 import UbiquitousStoreTesting
 
 /// Credentials that are checked, given again and replaced, with a server that has TLS and asks for a password.
-@Suite(.timeLimit(.minutes(5))) struct RenewTests {
+@Suite(.timeLimit(.minutes(30))) struct RenewTests {
     private static let kind = [WebDAVServer.Kind.apache, .nginx].first { $0.program != nil }
     private static let isMissing: Comment = "no WebDAV server is installed; script/bootstrap --all installs them"
 

@@ -14,7 +14,7 @@ import Testing
 @testable import Etcd
 
 /// What a check reports about a cluster, and how devices sign in to one.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdCheckTests {
     private let steps = ["address", "connect", "version", "clock", "sign in", "read", "space", "write", "delete"]
 

@@ -12,7 +12,7 @@ import Testing
 @testable import Etcd
 
 /// What sync over a cluster costs, in requests and bytes on the wire, and in its database.
-@Suite(.timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdCostTests {
     @Test func `a look costs a request, and a change costs what has changed`() async throws {
         let cluster = try EtcdCluster()

@@ -14,7 +14,7 @@ import Testing
 @testable import Etcd
 
 /// Faults of real clusters, and on the way to them. No acknowledged write is lost, and all devices converge.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdFaultTests {
     private static let store = "org.example.Notes"
 

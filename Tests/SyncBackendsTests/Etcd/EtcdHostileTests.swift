@@ -15,7 +15,7 @@ import Testing
 
 /// Any cluster may be hostile. Whatever it answers, the service survives, finishes what it does, and says why it could
 /// not continue.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EtcdHostileTests {
     /// Answers every range alike, with an account wherever one is asked for.
     private final class Server: EtcdGateway {

@@ -13,7 +13,7 @@ import Testing
 @testable import Etcd
 
 /// How long the client waits for a member, and that it leaves a silent one.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct EtcdMemberTests {
     /// Members of which some never answer, and the others answer at once.
     private final class Members: EtcdGateway {

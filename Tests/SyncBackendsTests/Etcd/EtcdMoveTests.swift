@@ -11,7 +11,7 @@ import Testing
 @testable import Etcd
 
 /// An account whose rows were copied to another cluster.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdMoveTests {
     private static let store = "org.example.Notes"
 

@@ -12,7 +12,7 @@ import Testing
 @testable import Etcd
 
 /// Encrypted accounts in real clusters, and faults of these clusters.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdSealedServerTests {
     private static let store = "org.example.Notes"
 

@@ -14,7 +14,7 @@ import Testing
 @testable import Simulation
 
 /// What every backend has to withstand, with real clusters.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdServerTests {
     @Test(
         arguments: EtcdCluster.Release.installed.flatMap { release in

@@ -12,7 +12,7 @@ import Testing
 @testable import Etcd
 
 /// What a device learns if it has not watched all the time, or watches a silent member.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: EtcdCluster.isInstalled))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: EtcdCluster.isInstalled))
 struct EtcdWatchTests {
     private static let store = "org.example.Notes"
 

@@ -13,7 +13,7 @@ import Testing
 @testable import WebDAV
 
 /// What sync over a server costs, in requests and bytes on the wire.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct WebDAVCostTests {
     static let kind = [WebDAVServer.Kind.apache, .lighttpd, .nginx].first { $0.program != nil }
 

@@ -12,7 +12,7 @@ import Testing
 @testable import WebDAV
 
 /// A page takes the place of everything that a server has.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct WebDAVLapseTests {
     static let kinds: [WebDAVServer.Kind] = [.lighttpd, .nginx, .nginxIndex, .nginxBare].filter { $0.program != nil }
 

@@ -15,7 +15,7 @@ import Testing
 @testable import WebDAV
 
 /// A server that lists nothing.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: WebDAVServer.Kind.nginxBare.program != nil))
+@Suite(.serialized, .timeLimit(.minutes(30)), .enabled(if: WebDAVServer.Kind.nginxBare.program != nil))
 struct WebDAVNamesTests {
     private static let store = "org.example.Notes"
 

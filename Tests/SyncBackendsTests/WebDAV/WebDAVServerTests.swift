@@ -16,7 +16,7 @@ import Testing
 @testable import WebDAV
 
 /// What every backend has to withstand, with each real server that is installed.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(30)))
 struct WebDAVServerTests {
     @Test func `which servers these tests ran against`() {
         print("WebDAV servers: \(WebDAVServer.Kind.installed.map(\.rawValue).joined(separator: ", "))")

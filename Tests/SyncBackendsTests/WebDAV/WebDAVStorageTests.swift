@@ -14,7 +14,7 @@ import Testing
 @testable import WebDAV
 
 /// How a storage interprets the answers of a server.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct WebDAVStorageTests {
     private func storage(_ port: UInt16, _ options: HTTPOptions = HTTPOptions()) throws -> WebDAVStorage {
         WebDAVStorage(try WebDAVURL("webdav://127.0.0.1:\(port)/dav"), options)
