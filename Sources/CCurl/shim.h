@@ -38,6 +38,10 @@ static inline CURLcode shim_easy_set_tls_callback(void *function, CURL *easy, cu
     return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
 }
 
+static inline CURLcode shim_easy_set_progress_callback(void *function, CURL *easy, curl_xferinfo_callback value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...)) function)(easy, CURLOPT_XFERINFOFUNCTION, value);
+}
+
 static inline CURLcode shim_easy_get_number(void *function, CURL *easy, CURLINFO info, long *value) {
     return ((CURLcode (*)(CURL *, CURLINFO, ...)) function)(easy, info, value);
 }

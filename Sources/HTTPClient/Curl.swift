@@ -199,6 +199,10 @@ final class Curl {
         try check(shim_easy_set_debug_callback(easySet, easy, callback))
     }
 
+    func set(_ easy: Easy, progress callback: @escaping curl_xferinfo_callback) throws(HTTPFailure) {
+        try check(shim_easy_set_progress_callback(easySet, easy, callback))
+    }
+
     func number(_ easy: Easy, _ info: CURLINFO) -> Int {
         var value = 0
         return shim_easy_get_number(easyGet, easy, info, &value) == CURLE_OK ? value : 0

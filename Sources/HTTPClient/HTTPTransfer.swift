@@ -21,6 +21,8 @@ final class HTTPTransfer {
     private var pause: EventSource?
     /// The pieces and bytes of the body that were taken in this turn of the loop.
     private var turn = (pieces: 0, bytes: 0)
+    /// The time of this turn, and how often libcurl has reported progress in it.
+    private var (work, reports) = (WorkTime(), 0)
     /// The proxy in use.
     private(set) var proxy: HTTPProxy?
     let options: HTTPOptions
@@ -90,6 +92,9 @@ final class HTTPTransfer {
         try curl.set(easy, CURLOPT_HEADERFUNCTION) { data, size, count, object in
             HTTPTransfer.call(object, data, size * count) { $0.take(header: $1) }
         }
+        try curl.set(easy, pointer: CURLOPT_XFERINFODATA, object)
+        try curl.set(easy, progress: { object, _, _, _, _ in HTTPTransfer.isTooLong(object) ? 1 : 0 })
+        try curl.set(easy, CURLOPT_NOPROGRESS, 0)
     }
 
     /// Finds out which proxy libcurl uses. In some versions of the library only its messages say so.
@@ -266,7 +271,24 @@ final class HTTPTransfer {
     private static let mostUselessBytes = 1 << 20
 
     /// Begins a turn of the loop.
-    func beginTurn() { turn = (0, 0) }
+    func beginTurn() {
+        turn = (0, 0)
+        (work, reports) = (WorkTime(), 0)
+    }
+
+    /// Whether this turn of the loop has taken so long that the transfer has to fail. libcurl reads a proxy's answer byte
+    /// by byte, for as long as the proxy sends, and only reports progress meanwhile.
+    private nonisolated static func isTooLong(_ object: UnsafeMutableRawPointer?) -> Bool {
+        BusActor.assumeIsolated(lending: object) { object in
+            guard let object else { return false }
+            let transfer = Unmanaged<HTTPTransfer>.fromOpaque(object).takeUnretainedValue()
+            transfer.reports += 1
+            return transfer.reports % 256 == 0 && transfer.work.taken(ifAtLeast: longestTurn) > 0
+        }
+    }
+
+    /// The processor time that libcurl may take for the transfer in a turn, in microseconds.
+    private nonisolated static let longestTurn: UInt64 = 250_000
 
     /// Pauses the transfer while the sink processes what it has received, and when the loop's next turn is due. libcurl
     /// reads on as long as a server sends faster than it reads, and a server may send bytes one by one.
