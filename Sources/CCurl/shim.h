@@ -67,7 +67,7 @@ static inline CURLMcode shim_multi_set_callbacks(
 
 // Functions of OpenSSL, whose headers aren't needed for that. The types are X509_STORE_CTX, X509, X509_STORE, stacks of
 // certificates or objects in a store, SSL, and BIO.
-// All from `set_verification` on are there or none is.
+// All from `set_verification` to `length` are there or none is, and all from `set_observation` on.
 struct shim_tls {
     void (*set_depth)(void *context, int depth);
     long (*control)(void *context, int command, long number, void *pointer);
@@ -86,16 +86,25 @@ struct shim_tls {
     void *(*data)(void *extension);
     int (*length)(void *data);
     void (*set_observation)(void *context, void (*function)(const void *, int, int));
+    void (*set_messages)(void *context, void (*function)(int, int, int, const void *, size_t, void *, void *));
     void *(*input)(const void *connection);
     void (*set_watch)(void *input, long (*function)(void *, int, const char *, size_t, int, long, int, size_t *));
     void (*set_note)(void *input, char *note);
     char *(*note)(const void *input);
 };
 
+// The bytes of all extensions of a certificate that have an identifier of OpenSSL.
+static inline long shim_extension_bytes(const struct shim_tls *tls, void *certificate, int identifier) {
+    long bytes = 0;
+    for (int index = -1; certificate && (index = tls->find(certificate, identifier, index)) >= 0;) {
+        bytes += tls->length(tls->data(tls->extension(certificate, index)));
+    }
+    return bytes;
+}
+
 // The bytes of a certificate's name constraints.
 static inline long shim_constraints(const struct shim_tls *tls, void *certificate) {
-    int index = certificate ? tls->find(certificate, 666 /* NID_name_constraints */, -1) : -1;
-    return index < 0 ? 0 : tls->length(tls->data(tls->extension(certificate, index)));
+    return shim_extension_bytes(tls, certificate, 666 /* NID_name_constraints */);
 }
 
 // The most product of the bytes of the certificates that a server sends and of the bytes of all name constraints.
@@ -103,24 +112,30 @@ static inline long shim_constraints(const struct shim_tls *tls, void *certificat
 // 130 bytes. Eight kilobytes of certificates and four of constraints are far more than usual.
 static const long shim_most_comparisons = 32l << 20;
 
+// The most product of the bytes of the certificates that a server sends and of their CRL distribution points. OpenSSL
+// copies the issuer's name for each point that is relative to it: 29 KB would take 9 s and 600 MB.
+static const long shim_most_copies = 2l << 20;
+
 // X509_V_ERR_APPLICATION_VERIFICATION
 static const long shim_too_costly = 50;
 
 // Verifies a server's certificates, unless that takes long: then it fails with `shim_too_costly`.
 static int shim_verify(void *verification, void *functions) {
     const struct shim_tls *tls = functions;
-    long bytes = 0, constraints = 0;
+    long bytes = 0, constraints = 0, points = 0;
     void *sent = tls->sent(verification);
     for (int index = 0, count = sent ? tls->count(sent) : 0; index < count; index++) {
         void *certificate = tls->element(sent, index);
         bytes += tls->size(certificate, NULL);
         constraints += shim_constraints(tls, certificate);
+        points += shim_extension_bytes(tls, certificate, 103 /* NID_crl_distribution_points */);
     }
     void *objects = tls->objects(tls->store(verification));
     for (int index = 0, count = objects ? tls->count(objects) : 0; index < count; index++) {
         constraints += shim_constraints(tls, tls->certificate(tls->element(objects, index)));
     }
-    if (constraints > 0 && bytes > shim_most_comparisons / constraints) {
+    if ((constraints > 0 && bytes > shim_most_comparisons / constraints) ||
+        (points > 0 && bytes > shim_most_copies / points)) {
         tls->set_error(verification, (int) shim_too_costly);
         return 0;
     }
@@ -158,6 +173,24 @@ static void shim_observe(const void *connection, int event, int unused) {
     tls->set_watch(input, begins ? shim_watch : NULL);
 }
 
+// Has OpenSSL refuse a server's certificates, before it reads them, if one may have a key on an elliptic curve of the
+// server's own: OpenSSL would compute its points, for half a second per certificate. A Certificate message (11) whose
+// fifth byte, a part of its length, is changed has the wrong length. 1.2.840.10045.1, the type of a field, is only in
+// descriptions of curves (RFC 3279, 2.3.5); curves with names have none.
+static void shim_look(
+    int is_sent, int version, int type, const void *message, size_t size, void *connection, void *unused) {
+    static const unsigned char field[] = { 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01 };
+    const unsigned char *bytes = message;
+    if (is_sent || type != 22 /* SSL3_RT_HANDSHAKE */ || size < 5 || bytes[0] != 11) return;
+    for (size_t start = 5; start + sizeof field <= size; start++) {
+        size_t same = 0;
+        while (same < sizeof field && bytes[start + same] == field[same]) same++;
+        if (same < sizeof field) continue;
+        ((unsigned char *) bytes)[4] = 0xff;
+        return;
+    }
+}
+
 // Bounds what a server's certificates cost: their number and size by SSL_CTRL_SET_MAX_CERT_LIST (51), and the comparisons
 // of names. Bounds what the server sends before the handshake is over. Has OpenSSL return after each record that follows:
 // clears SSL_MODE_AUTO_RETRY (4) by SSL_CTRL_CLEAR_MODE (78), and reading ahead, which needs it, by
@@ -167,7 +200,10 @@ static inline void shim_tls_bound(void *context, void *functions, int depth, lon
     tls->set_depth(context, depth);
     tls->control(context, 51, size, NULL);
     if (tls->set_verification) tls->set_verification(context, shim_verify, functions);
-    if (tls->set_observation) tls->set_observation(context, shim_observe);
+    if (tls->set_observation) {
+        tls->set_observation(context, shim_observe);
+        tls->set_messages(context, shim_look);
+    }
     tls->control(context, 78, 4, NULL);
     tls->control(context, 41, 0, NULL);
 }

@@ -117,14 +117,21 @@ final class Curl {
             verifying.extension = try function("X509_get_ext")
             verifying.data = try function("X509_EXTENSION_get_data")
             verifying.length = try function("ASN1_STRING_length")
-            verifying.set_observation = try function("SSL_CTX_set_info_callback")
-            verifying.input = try function("SSL_get_rbio")
-            verifying.set_watch = try function("BIO_set_callback_ex")
-            verifying.set_note = try function("BIO_set_callback_arg")
-            verifying.note = try function("BIO_get_callback_arg")
             tls = verifying
         } catch {
-            // Another implementation of OpenSSL's interface: the comparisons and the handshake stay unbounded.
+            // Another implementation of OpenSSL's interface: the comparisons stay unbounded.
+        }
+        do throws(HTTPFailure) {
+            var watching = tls
+            watching.set_observation = try function("SSL_CTX_set_info_callback")
+            watching.set_messages = try function("SSL_CTX_set_msg_callback")
+            watching.input = try function("SSL_get_rbio")
+            watching.set_watch = try function("BIO_set_callback_ex")
+            watching.set_note = try function("BIO_set_callback_arg")
+            watching.note = try function("BIO_get_callback_arg")
+            tls = watching
+        } catch {
+            // The same: the handshake stays unbounded.
         }
         let pointer = UnsafeMutablePointer<shim_tls>.allocate(capacity: 1)
         pointer.initialize(to: tls)

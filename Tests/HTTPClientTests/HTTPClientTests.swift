@@ -9,7 +9,7 @@ import Testing
 @testable import HTTPClient
 
 /// A client, and a server on loopback that answers as each test scripts it.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct HTTPClientTests {
     private func address(_ server: ScriptedServer, _ path: String = "/dav/") throws -> HTTPAddress {
         try #require(HTTPAddress(server.url + path))
@@ -578,6 +578,41 @@ struct HTTPClientTests {
     @Test func `an authority has few constraints`() async throws {
         let outcome = try await outcome(of: TLSServer(names: 300))
         #expect(outcome == "it has too many names, and constraints on names, to compare")
+    }
+
+    /// OpenSSL copies the issuer's name for each of the points, and computes the points of a curve.
+    @Test(arguments: [(1, "200"), (200, "it has too many names, and constraints on names, to compare")])
+    func `a server's certificate has few CRL distribution points`(_ points: Int, _ expected: String) async throws {
+        let places = (0..<points).map { "URI:http://\(String(repeating: "a", count: 60)).example/\($0)" }
+        let server = try TLSServer(extensions: "crlDistributionPoints=" + places.joined(separator: ",") + "\n")
+        #expect(try await outcome(of: server) == expected)
+    }
+
+    @Test(arguments: ["-tls1_2", "-tls1_3"])
+    func `a certificate with a curve of its own is refused before it is read`(_ version: String) async throws {
+        #expect(try await outcome(of: TLSServer([version])) == "200")
+        #expect(try await outcome(of: TLSServer([version], sendsCurve: true)) == "no connection")
+    }
+
+    @Test func `an authority is a certificate that is read at once`() async throws {
+        let server = try TLSServer()
+        #expect(Authorities.areSimple(server.authority) && Authorities.areSimple(server.authority + server.authority))
+        let text = String(decoding: server.authority, as: UTF8.self)
+        #expect(Authorities.areSimple(Array("# a comment\r\n\(text.replacing("\n", with: " \r\n"))".utf8)))
+        for pem in [
+            server.curve, server.authority + server.curve, server.authority.dropLast(30),
+            Array(text.replacing("CERTIFICATE", with: "PRIVATE KEY").utf8),
+        ] {
+            #expect(!Authorities.areSimple(Array(pem)))
+            let client = HTTPClient(HTTPOptions(authority: Array(pem)))
+            let place = try #require(HTTPAddress(server.url + "/"))
+            #expect(await failure { _ = try await client.send(HTTPRequest("GET", place)) } == .authority)
+        }
+        for (size, isSimple) in [(4000, true), (5000, false)] {
+            let bytes: [UInt8] = [6, 3, 0x55, 0x1D, 0x1F] + Array(repeating: 0, count: size)
+            let pem = "-----BEGIN CERTIFICATE-----\n\(Data(bytes).base64EncodedString())\n-----END CERTIFICATE-----\n"
+            #expect(Authorities.areSimple(Array(pem.utf8)) == isSimple)
+        }
     }
 
     @Test func `a server doesn't send certificates as long as it likes`() async throws {

@@ -11,7 +11,8 @@ enum Certificates {
     ///   each intermediate certificate excludes, or the authority's if there is none.
     /// - Returns: the authority's certificate.
     static func make(
-        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0, names: Int = 0
+        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0, names: Int = 0,
+        extensions: String = ""
     ) throws -> [UInt8] {
         let authority = "\(directory)/ca"
         // To compare names takes longer the later they differ.
@@ -39,13 +40,23 @@ enum Certificates {
         try chain.write(toFile: "\(directory)/chain.pem", atomically: false, encoding: .utf8)
         let others = (0..<names).map { ",DNS:\(prefix)c\($0)" }.joined()
         try sign(
-            "\(directory)/server", "localhost", serverKey, "subjectAltName=DNS:localhost,IP:127.0.0.1\(others)\n",
-            by: issuer)
+            "\(directory)/server", "localhost", serverKey,
+            "subjectAltName=DNS:localhost,IP:127.0.0.1\(others)\n\(extensions)", by: issuer)
         let files = FileManager.default
         try files.moveItem(atPath: "\(directory)/server.pem", toPath: "\(directory)/cert.pem")
         try files.moveItem(atPath: "\(directory)/server.key", toPath: "\(directory)/key.pem")
         chmod("\(directory)/key.pem", 0o644)
         return Array(try Data(contentsOf: URL(filePath: authority + ".pem")))
+    }
+
+    /// Makes a certificate with a key on a curve that it describes itself, and returns it.
+    static func withOwnCurve(_ path: String) throws -> [UInt8] {
+        try run([
+            "openssl", "ecparam", "-name", "prime256v1", "-param_enc", "explicit", "-genkey", "-noout", "-out",
+            path + ".key",
+        ])
+        try run(["openssl", "req", "-x509", "-subj", "/CN=Curve", "-key", path + ".key", "-out", path])
+        return Array(try Data(contentsOf: URL(filePath: path)))
     }
 
     /// Makes a key, and a certificate for it that the issuer has signed.

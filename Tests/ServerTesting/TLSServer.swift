@@ -10,6 +10,8 @@ public final class TLSServer: Sendable {
     public let port: UInt16
     /// The certificate of its authority in PEM.
     public let authority: [UInt8]
+    /// A certificate in PEM with a key on a curve that it describes itself.
+    public let curve: [UInt8]
     private let directory: String
     private let process: pid_t
 
@@ -19,16 +21,23 @@ public final class TLSServer: Sendable {
     ///   - options: options of `openssl s_server` for the key agreement.
     ///   - intermediates: the number of certificates between the server's and its authority's.
     ///   - names: the number of names in its certificate, and of those that each intermediate one excludes.
-    public init(_ options: [String] = [], intermediates: Int = 0, names: Int = 0) throws {
+    ///   - extensions: more extensions of its certificate.
+    ///   - sendsCurve: whether it sends ``curve``, too.
+    public init(
+        _ options: [String] = [], intermediates: Int = 0, names: Int = 0, extensions: String = "",
+        sendsCurve: Bool = false
+    ) throws {
         port = try Socket.freePort()
         directory = FileManager.default.temporaryDirectory.path + "/ubiquitous-store-tls-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         authority = try Certificates.make(
             in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], intermediates: intermediates,
-            names: names)
+            names: names, extensions: extensions)
+        curve = try Certificates.withOwnCurve(directory + "/curve.pem")
         let program = try Certificates.run(["which", "openssl"])
         let files = ["-cert", directory + "/cert.pem", "-key", directory + "/key.pem"]
-        let chain = intermediates > 0 ? ["-cert_chain", directory + "/chain.pem"] : []
+        let others = directory + (sendsCurve ? "/curve.pem" : "/chain.pem")
+        let chain = sendsCurve || intermediates > 0 ? ["-cert_chain", others] : []
         process = try ServerProcess.spawn(
             [program, "s_server", "-accept", "127.0.0.1:\(port)", "-www"] + files + chain + options,
             log: directory + "/output")
