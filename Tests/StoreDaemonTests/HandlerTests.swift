@@ -17,13 +17,22 @@ struct HandlerTests {
         return ""
     }
 
+    /// Has writes wait, which otherwise are committed once everything that has arrived is read.
+    /// - Returns: a stream that ends when one waits.
+    private func holdWrites(of service: LocalService) -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        service.daemon.connection.afterDispatch = { [weak daemon = service.daemon] in
+            if daemon?.writes.isEmpty == false { continuation.finish() }
+        }
+        return stream
+    }
+
     @Test func `a property shows what is committed, with the writes that arrived before`() async throws {
         let service = try LocalService()
         let first = try await service.set("a", .integer(1))
-        // Otherwise the write is committed once everything that has arrived is read.
-        service.daemon.connection.afterDispatch = {}
+        let held = holdWrites(of: service)
         let write = Task { try await service.set("b", .integer(2)) }
-        try await eventually { !service.daemon.writes.isEmpty }
+        for await _ in held {}
         let path = try service.storePath()
         let count = try await service.property("KeyCount", of: BusNames.storeInterface, at: path)
         try #require(service.daemon.writes.isEmpty)
@@ -35,9 +44,9 @@ struct HandlerTests {
     @Test func `writes that another commit has taken along fail if that fails`() async throws {
         let service = try LocalService()
         _ = try await service.set("a", .integer(1))
-        service.daemon.connection.afterDispatch = {}
+        let held = holdWrites(of: service)
         let write = Task { try await service.set("a", .data([UInt8](repeating: 0, count: 500_000))) }
-        try await eventually { !service.daemon.writes.isEmpty }
+        for await _ in held {}
         let database = try #require(service.daemon.users.all.first).database
         try database.space.bound(fileSize: 4096)
         #expect(throws: EngineError.diskFull) { try database.commit() }
