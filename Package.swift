@@ -206,7 +206,8 @@ let package = Package(
         .testTarget(name: "SDBusTests", dependencies: ["SDBus", "CSystemd"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
-        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "EventLoop", "ServerTesting"]),
+        .testTarget(
+            name: "HTTPClientTests", dependencies: ["HTTPClient", "EventLoop", "RemoteAddress", "ServerTesting"]),
         .testTarget(name: "PropertyListTests", dependencies: ["PropertyList", "SeededRandom"]),
         .testTarget(name: "PropertyListFilesTests", dependencies: ["PropertyListFiles", "PropertyList"]),
         .testTarget(

@@ -5,6 +5,7 @@
 
 internal import CCurl
 internal import Glibc
+internal import RemoteAddress
 
 extension HTTPTransfer {
     /// Sets which certificates are trusted, and which key agreements are allowed.
@@ -12,7 +13,7 @@ extension HTTPTransfer {
         try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
         try boundCost()
         guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
-        guard Authorities.areSimple(authority) else { throw .authority }
+        guard PEM.areSimple(authority) else { throw .authority }
         // They replace the system's: a user who gives an authority trusts no other.
         try curl.set(easy, CURLOPT_CAPATH, nil)
         try curl.set(easy, authority: authority)

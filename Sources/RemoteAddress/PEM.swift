@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
+
 /// Certificates as text (RFC 7468), as users name them for a server with an authority of its own.
 package enum PEM {
     private static let labels = ["CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE"]
@@ -11,6 +13,41 @@ package enum PEM {
 
     /// Returns how many blocks of any kind begin.
     package static func blocks(in bytes: [UInt8]) -> Int { count("-----BEGIN ", in: bytes) }
+
+    /// Whether OpenSSL reads certificates in PEM without much work. It would compute the points of keys on curves that a
+    /// certificate describes itself (by a field of type 1.2.840.10045.1), and copy the issuer's name for each CRL
+    /// distribution point (2.5.29.31).
+    package static func areSimple(_ pem: [UInt8]) -> Bool {
+        var block: (end: [UInt8], text: Data)?
+        for line in pem.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            let line = Array(line[...(line.lastIndex { $0 > 0x20 } ?? line.startIndex)])
+            if let present = block {
+                guard line == present.end else {
+                    block?.text.append(contentsOf: line)
+                    continue
+                }
+                guard let certificate = Data(base64Encoded: present.text), isSimple(certificate) else { return false }
+                block = nil
+            } else if line.starts(with: "-----BEGIN ".utf8) {
+                guard let label = labels.first(where: { line == Array("-----BEGIN \($0)-----".utf8) }) else {
+                    return false
+                }
+                block = (Array("-----END \(label)-----".utf8), Data())
+            }
+        }
+        return block == nil
+    }
+
+    private static func isSimple(_ certificate: Data) -> Bool {
+        func has(_ part: [UInt8]) -> Bool {
+            certificate.indices.contains { certificate[$0...].starts(with: part) }
+        }
+        return !has([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01])
+            && (certificate.count <= mostBytesWithPoints || !has([0x06, 0x03, 0x55, 0x1D, 0x1F]))
+    }
+
+    /// The most bytes of a certificate with CRL distribution points. One to two thousand are usual.
+    private static let mostBytesWithPoints = 4096
 
     /// Counts a text in bytes. Swift's search in a text takes a time that grows with the square of some texts' length.
     private static func count(_ text: String, in bytes: [UInt8]) -> Int {

@@ -2,6 +2,7 @@
 
 import EventLoop
 import Foundation
+import RemoteAddress
 import ServerTesting
 import Synchronization
 import Testing
@@ -596,14 +597,14 @@ struct HTTPClientTests {
 
     @Test func `an authority is a certificate that is read at once`() async throws {
         let server = try TLSServer()
-        #expect(Authorities.areSimple(server.authority) && Authorities.areSimple(server.authority + server.authority))
+        #expect(PEM.areSimple(server.authority) && PEM.areSimple(server.authority + server.authority))
         let text = String(decoding: server.authority, as: UTF8.self)
-        #expect(Authorities.areSimple(Array("# a comment\r\n\(text.replacing("\n", with: " \r\n"))".utf8)))
+        #expect(PEM.areSimple(Array("# a comment\r\n\(text.replacing("\n", with: " \r\n"))".utf8)))
         for pem in [
             server.curve, server.authority + server.curve, server.authority.dropLast(30),
             Array(text.replacing("CERTIFICATE", with: "PRIVATE KEY").utf8),
         ] {
-            #expect(!Authorities.areSimple(Array(pem)))
+            #expect(!PEM.areSimple(Array(pem)))
             let client = HTTPClient(HTTPOptions(authority: Array(pem)))
             let place = try #require(HTTPAddress(server.url + "/"))
             #expect(await failure { _ = try await client.send(HTTPRequest("GET", place)) } == .authority)
@@ -611,7 +612,7 @@ struct HTTPClientTests {
         for (size, isSimple) in [(4000, true), (5000, false)] {
             let bytes: [UInt8] = [6, 3, 0x55, 0x1D, 0x1F] + Array(repeating: 0, count: size)
             let pem = "-----BEGIN CERTIFICATE-----\n\(Data(bytes).base64EncodedString())\n-----END CERTIFICATE-----\n"
-            #expect(Authorities.areSimple(Array(pem.utf8)) == isSimple)
+            #expect(PEM.areSimple(Array(pem.utf8)) == isSimple)
         }
     }
 
