@@ -201,7 +201,7 @@ final class HTTPSession {
         if readiness.contains(.read) { events |= CURL_CSELECT_IN }
         if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
         if !readiness.isDisjoint(with: [.error, .hangup]) { events |= CURL_CSELECT_ERR }
-        for transfer in transfers.values { transfer.beginTurn() }
+        for transfer in transfers.values { transfer.beginTurn(work) }
         var running: Int32 = 0
         _ = curl.multiAct(multi, socket, events, &running)
         while let message = curl.multiRead(multi, &running) {

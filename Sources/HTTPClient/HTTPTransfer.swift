@@ -271,9 +271,9 @@ final class HTTPTransfer {
     private static let mostUselessBytes = 1 << 20
 
     /// Begins a turn of the loop.
-    func beginTurn() {
+    func beginTurn(_ work: WorkTime) {
         turn = (0, 0)
-        (work, reports) = (WorkTime(), 0)
+        (self.work, reports) = (work, 0)
     }
 
     /// Whether this turn of the loop has taken so long that the transfer has to fail. libcurl reads a proxy's answer byte
@@ -305,8 +305,8 @@ final class HTTPTransfer {
             pause = EventLoop.shared.after(Self.sinkPause) { [weak self] in self?.resume() }
             return
         }
-        beginTurn()
         let work = WorkTime()
+        beginTurn(work)
         if curl.easyPause(easy, CURLPAUSE_CONT) != CURLE_OK { whenRefused?() }
         session?.note(work)
     }
