@@ -11,7 +11,11 @@ import Testing
 
 @Suite final class AccountKeysTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
-    private var keys: AccountKeys { AccountKeys(directory: directory, environment: .system, logger: Logger(label: "")) }
+    private var keys: AccountKeys { keys(of: "") }
+
+    private func keys(of account: String) -> AccountKeys {
+        AccountKeys(directory: directory, account: account, environment: .system, logger: Logger(label: ""))
+    }
 
     init() throws { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) }
 
@@ -214,20 +218,40 @@ import Testing
     }
 
     @Test func `the phrase is told once the account has gone over, and that it was seen is remembered`() throws {
-        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: signedIn(to: plain), marksShown: true) }
+        func isRefused() -> Bool { (try? keys.recoveryPhrase(marksShown: true)) == nil }
+        #expect(isRefused())
+        try signedIn(to: plain).write(in: directory)
+        #expect(isRefused())
         var (key, file) = try account()
-        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+        try file.write(in: directory)
+        #expect(isRefused())
         key.stage = .moving
         try key.write(in: directory)
-        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+        #expect(isRefused())
         key.stage = .using
         try key.write(in: directory)
         let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
-        #expect(try keys.recoveryPhrase(of: file, marksShown: false) == words)
+        #expect(try keys.recoveryPhrase(marksShown: false) == words)
         #expect(try AccountKeyFile.read(in: directory)?.wasShown == false)
-        #expect(try keys.recoveryPhrase(of: file, marksShown: true) == words)
+        #expect(try keys.recoveryPhrase(marksShown: true) == words)
         #expect(try AccountKeyFile.read(in: directory)?.wasShown == true)
         file.movingTo = plain
-        #expect(throws: BusError.self) { try keys.recoveryPhrase(of: file, marksShown: true) }
+        try file.write(in: directory)
+        #expect(isRefused())
+    }
+
+    @Test func `where the account's file is damaged, its key is that of the account in the database`() throws {
+        let (key, file) = try account()
+        let (other, _) = try account()
+        try key.write(.next, in: directory)
+        try other.write(.current, in: directory)
+        try Data("junk".utf8).write(to: URL(filePath: directory + "/" + AccountFile.name))
+        let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
+        #expect(try keys(of: file.account).recoveryPhrase(marksShown: false) == words)
+        #expect(throws: BusError.self) { try keys(of: file.account).checkMayReplaceUnreadable(with: other.held) }
+        try keys(of: file.account).checkMayReplaceUnreadable(with: key.held)
+        // A new database doesn't know the account.
+        let present = RecoveryPhrase(of: other.key).words.joined(separator: " ")
+        #expect(try keys.recoveryPhrase(marksShown: false) == present)
     }
 }

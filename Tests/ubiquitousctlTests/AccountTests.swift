@@ -36,6 +36,25 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `an account whose file is damaged is of an unknown kind until the user signs in again`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            terminal.device.kill()
+            let file = "\(terminal.device.stateDirectory)/u\(geteuid())/account.plist"
+            #expect(truncate(file, 0) == 0)
+            try await terminal.device.start()
+            #expect(try await terminal.ctl("status").output.contains("Encrypted     unknown"))
+            #expect(try await !terminal.ctl("status", "--json").output.contains("\"encrypted\""))
+            expect(try await terminal.ctl("account", "phrase"), 3, "Sign in again at the same address")
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""encrypted":false"#))
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
     @Test func `a check of signing in is refused where signing in is`() async throws {
         try await Self.withFolder { terminal, url in
             let sealed = "folder://" + (try terminal.device.directory.makeDirectory("sealed", mode: 0o700))

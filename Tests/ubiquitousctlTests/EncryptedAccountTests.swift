@@ -8,6 +8,38 @@ import UbiquitousStoreTesting
 
 /// An encrypted account from the command line.
 @Suite struct EncryptedAccountTests {
+    @Test func `an account whose file is damaged comes back by signing in, though nobody has seen its words`()
+        async throws
+    {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
+            let url = "folder://" + folder
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            terminal.device.kill()
+            let file = "\(terminal.device.stateDirectory)/u\(geteuid())/account.plist"
+            try Data("junk".utf8).write(to: URL(filePath: file))
+            try await terminal.device.start()
+
+            let status = try await terminal.ctl("status").output
+            #expect(status.contains("Encrypted     yes, but nobody has confirmed the recovery phrase"), "\(status)")
+            #expect(try await terminal.ctl("account", "sign-in", url, "--check").output == "would sign in to \(url)")
+            let phrase = try await terminal.ctl("account", "phrase")
+            #expect(phrase.output.split(separator: " ").count == 12, "\(phrase)")
+            terminal.device.keepSecret(phrase.output)
+            try terminal.write("others", String(repeating: "abandon ", count: 11) + "about\n")
+            expect(
+                try await terminal.ctl("account", "sign-in", other, "--phrase-file", terminal.file("others")), 3)
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""encrypted":true"#))
+            #expect(try await terminal.ctl("account", "phrase").output == phrase.output)
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
     @Test func `a person is asked whether to encrypt, shown the words, and asked for them where there is an account`()
         async throws
     {

@@ -88,7 +88,7 @@ package struct AccountPage: Equatable, Sendable {
         encryption = Self.encryption(account)
         hasRecoveryWords = account.isEncrypted && sentence.step != .enterWords
         isPhraseUnconfirmed = account.isPhraseUnconfirmed
-        if isSignedIn, features.contains("encryption"), sentence.step != .enterWords {
+        if isSignedIn, !account.isUnreadable, features.contains("encryption"), sentence.step != .enterWords {
             keyMove = account.isEncrypted ? .replaceWords : .encrypt
         }
         // Data that can't be read also stops a move, which can then continue without it.
@@ -97,6 +97,7 @@ package struct AccountPage: Equatable, Sendable {
     }
 
     private static func encryption(_ account: AccountDescription) -> String {
+        if account.isUnreadable, !account.isEncrypted { return tr("Unknown until you have signed in again") }
         if !account.isEncrypted { return tr("Not encrypted: those who have access to the location can read it") }
         guard account.isPhraseUnconfirmed else { return tr("Only your devices can read the account") }
         return tr(
@@ -232,6 +233,11 @@ private struct AccountSentence {
         if error.code == .backendFull {
             return Self(
                 .bad, tr("No Space Is Left"), tr("Make room at %1, then try again. Nothing is lost.", place), .tryNow)
+        }
+        if account.isUnreadable {
+            return Self(
+                .bad, tr("Sync Has Failed"),
+                tr("This device no longer knows where the account is. Sign in there again; nothing is lost."), .signIn)
         }
         return Self(.bad, tr("Sync Has Failed"), ErrorSentence.text(error), .tryNow)
     }

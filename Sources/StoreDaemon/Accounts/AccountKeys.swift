@@ -12,6 +12,8 @@ internal import StoreBus
 struct AccountKeys {
     /// The user's directory, with the files of the account and its keys.
     let directory: String
+    /// The account's identifier in the database, by which its key is found if the account's file can't be read.
+    let account: String
     let environment: Environment
     let logger: Logger
 
@@ -41,11 +43,15 @@ struct AccountKeys {
     /// - Parameter isTrial: whether no account is created, so that such a key is forgotten.
     func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
-        // To sign in again is the way to repair a file that can't be read.
-        if let file = try? AccountFile.read(in: directory), file.isPlace(url),
-            file.isEncrypted == true || file.movingTo != nil
-        {
-            return protection(of: file).0
+        do throws(RemoteError) {
+            if let file = try AccountFile.read(in: directory), file.isPlace(url),
+                file.isEncrypted == true || file.movingTo != nil
+            {
+                return protection(of: file).0
+            }
+        } catch {
+            // To sign in again is the way to repair a file that can't be read.
+            if let key = keyOfUnreadable { return .key(key.held) }
         }
         if !options.encrypts { return .none }
         if let attempted = attempted.key(at: url) { return .key(attempted) }
@@ -87,6 +93,25 @@ struct AccountKeys {
     }
 
     // MARK: The keys
+
+    /// The account's key, if the account's file can't be read; `nil` if it can, or if there is no key.
+    private var keyOfUnreadable: AccountKeyFile? {
+        do {
+            _ = try AccountFile.read(in: directory)
+            return nil
+        } catch {
+            return (try? AccountKeyFile.key(of: account, in: directory)) ?? (try? AccountKeyFile.read(in: directory))
+        }
+    }
+
+    /// Whether the account's file can't be read, and the account is encrypted.
+    var isUnreadableEncrypted: Bool { keyOfUnreadable != nil }
+
+    /// Refuses to replace the key of an account whose file can't be read, if possibly nobody could open it afterwards.
+    func checkMayReplaceUnreadable(with held: HeldKey?) throws {
+        guard let key = keyOfUnreadable, key.key != held?.key else { return }
+        try checkPhraseIsKnown()
+    }
 
     /// Returns the key that the account uses; `nil` if it has none or the key can't be used.
     func current(of file: AccountFile) -> AccountKeyFile? {
@@ -223,13 +248,30 @@ struct AccountKeys {
 
     /// Does the same before this device signs in to an account at another place.
     func checkMayLeave(for url: String, isReachable: Bool) throws {
-        guard let file = try AccountFile.read(in: directory), !file.isPlace(url) else { return }
+        // Where the file can't be read, signing in finds out whether this is the account.
+        guard let file = try? AccountFile.read(in: directory), !file.isPlace(url) else { return }
         try checkMayLeave(isReachable: isReachable)
     }
 
     /// Returns the recovery phrase, which lets other devices in.
     /// - Parameter marksShown: whether the user has seen the phrase.
-    func recoveryPhrase(of file: AccountFile, marksShown: Bool) throws -> String {
+    func recoveryPhrase(marksShown: Bool) throws -> String {
+        var key: AccountKeyFile
+        if let found = keyOfUnreadable {
+            key = found
+        } else {
+            guard let file = try AccountFile.read(in: directory) else { throw UserAccount.notSignedIn }
+            key = try keyWithPhrase(of: file)
+        }
+        if key.stage == .moving { throw Self.stillMoving }
+        if marksShown, !key.wasShown {
+            key.wasShown = true
+            try key.write(in: directory)
+        }
+        return RecoveryPhrase(of: key.key).words.joined(separator: " ")
+    }
+
+    private func keyWithPhrase(of file: AccountFile) throws -> AccountKeyFile {
         guard file.isEncrypted == true else {
             throw BusError.store(.conflict, "The account is not encrypted, so it has no recovery phrase.")
         }
@@ -237,19 +279,14 @@ struct AccountKeys {
         do throws(AccountKeyFileError) { key = try AccountKeyFile.key(of: file.account, in: directory) } catch {
             throw BusError.store(.keyNeeded, "\(error)")
         }
-        guard var key else { throw BusError.store(.keyNeeded, "The account's key is not on this device.") }
-        if file.movingTo != nil || key.stage == .moving {
-            throw BusError.store(
-                .conflict,
-                "The account is still moving to its new key; its recovery phrase will be available when the move is "
-                    + "complete.")
-        }
-        if marksShown, !key.wasShown {
-            key.wasShown = true
-            try key.write(in: directory)
-        }
-        return RecoveryPhrase(of: key.key).words.joined(separator: " ")
+        guard let key else { throw BusError.store(.keyNeeded, "The account's key is not on this device.") }
+        if file.movingTo != nil { throw Self.stillMoving }
+        return key
     }
+
+    private static let stillMoving = BusError.store(
+        .conflict,
+        "The account is still moving to its new key; its recovery phrase will be available when the move is complete.")
 
     // MARK: A move
 

@@ -20,7 +20,7 @@ struct RemoteCheck {
         try request.credentials.check()
         if triesSignIn { try request.check() }
         try account.daemon.configuration.check(scheme: request.url)
-        let file = try account.saved.read()
+        let file = try? account.saved.read()
         try request.complete(from: account.saved)
         let areTheAccounts = file.map { $0.isPlace(request.url) && $0.credentials == request.credentials } ?? false
         if let file { request.takeAuthority(from: file) }

@@ -11,6 +11,8 @@ final class SavedAccount {
     // Kept here so that the file isn't read for each question.
     /// Whether the account in the file is encrypted.
     private(set) var isEncrypted = false
+    /// Whether the file can't be read.
+    private(set) var isUnreadable = false
     /// Whether values that go along into the account may not be uploaded yet.
     private(set) var bringsValues = false
 
@@ -33,6 +35,7 @@ final class SavedAccount {
 
     /// Reads the file after a start, and remembers what this type says of it.
     func resume() throws -> AccountFile? {
+        isUnreadable = true
         let file = try read()
         note(file)
         return file
@@ -105,5 +108,6 @@ final class SavedAccount {
 
     private func note(_ file: AccountFile?) {
         (isEncrypted, bringsValues) = (file?.isEncrypted == true, file?.bringsValues == true)
+        isUnreadable = false
     }
 }

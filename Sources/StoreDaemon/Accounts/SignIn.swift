@@ -46,7 +46,7 @@ struct SignIn {
         if goesOn { return account.accountIdentifier }
         // To sign in again is the way to repair a file that can't be read, so it is read only where it is needed.
         if request.isRenewal { staysPaused = try account.saved.read()?.isPaused ?? false }
-        if request.encryption.phrase != nil, let file = try account.saved.read(), file.isPlace(request.url) {
+        if request.encryption.phrase != nil, let file = try? account.saved.read(), file.isPlace(request.url) {
             former = file
             formerForms = keys.former(of: file)
         }
@@ -79,6 +79,7 @@ struct SignIn {
                 former.isPaused = staysPaused ? true : nil
                 return try account.adoptKey(former, to: remote, backend, held, formerForms.1)
             }
+            try keys.checkMayReplaceUnreadable(with: held)
             try keys.keep(held, wasShown: request.encryption.phrase != nil)
             try account.saved.commit(file(of: remote, isEncrypted: held != nil)) {
                 try account.sync.signIn(

@@ -43,7 +43,8 @@ final class UserAccount {
     private var known = UserLookup.Answer.late
     var remotes: AccountRemotes { AccountRemotes(uid: uid, name: name, daemon: daemon) }
     var keys: AccountKeys {
-        AccountKeys(directory: directory, environment: daemon.environment, logger: daemon.logger)
+        AccountKeys(
+            directory: directory, account: accountIdentifier, environment: daemon.environment, logger: daemon.logger)
     }
     /// The user, as the journal names users.
     var userName: String { UserName.text(name, uid) }
@@ -221,7 +222,7 @@ final class UserAccount {
         }
     }
 
-    static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
+    nonisolated static let notSignedIn = BusError.store(.notSignedIn, "No account is signed in.")
 
     /// Throws if the user has signed out since then.
     func checkIsSignedIn(since signOuts: Int) throws(BusError) {
@@ -396,7 +397,9 @@ final class UserAccount {
     /// The identifier of the account that is signed in; empty if none is.
     var accountIdentifier: String { sync.isSignedIn ? database.account.identifier : "" }
     /// Whether an account is signed in and encrypted.
-    var isEncrypted: Bool { sync.isSignedIn && saved.isEncrypted }
+    var isEncrypted: Bool {
+        sync.isSignedIn && (saved.isUnreadable ? keys.isUnreadableEncrypted : saved.isEncrypted)
+    }
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     /// Whether the stores show the values of an account that the user has signed out of.
     var showsFormerAccount: Bool { !sync.isSignedIn && database.hasAccount }

@@ -81,8 +81,7 @@ extension UserAccount {
 
     fileprivate func getRecoveryPhrase(_ call: MethodCall) throws {
         let marksShown = try call.message.readFlags(0x1) & 0x1 != 0
-        let file = try saved.signedIn()
-        let phrase = try keys.recoveryPhrase(of: file, marksShown: marksShown)
+        let phrase = try keys.recoveryPhrase(marksShown: marksShown)
         try call.reply { try $0.append(phrase) }
     }
 

@@ -76,6 +76,7 @@ extension AccountDescription {
         if isPhraseUnconfirmed {
             return "yes, but nobody has confirmed the recovery phrase: \"ubiquitousctl account phrase\" shows it"
         }
+        if isUnreadable, !isEncrypted { return "unknown: the account's file can't be read" }
         return isEncrypted ? "yes" : "no: anyone with access to the remote can read the values"
     }
 
@@ -138,9 +139,9 @@ extension AccountDescription {
             "state": .string(Text(state.rawValue)), "backend": .string(Text(backend)),
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
             "device-name": .string(Text(deviceName)), "initial-sync-done": .boolean(isInitialSyncDone),
-            "encrypted": .boolean(isEncrypted), "phrase-unconfirmed": .boolean(isPhraseUnconfirmed),
-            "pending-changes": .integer(Int64(pendingChanges)),
+            "phrase-unconfirmed": .boolean(isPhraseUnconfirmed), "pending-changes": .integer(Int64(pendingChanges)),
         ]
+        if isEncrypted || !isUnreadable { object["encrypted"] = .boolean(isEncrypted) }
         object["last-pull"] = TimeText.value(lastPull)
         object["last-push"] = TimeText.value(lastPush)
         object["next-attempt"] = TimeText.value(nextAttempt)

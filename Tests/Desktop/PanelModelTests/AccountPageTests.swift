@@ -63,6 +63,13 @@ struct AccountPageTests {
         #expect(page.explanation.hasPrefix("cloud.example.org responds"))
     }
 
+    @Test func `a user whose account can't be read is asked to sign in, and not told that it isn't encrypted`() {
+        let page = page("error", error: "Corrupt", ["Backend": .string("")])
+        #expect(page.step == .signIn && page.tone == .bad && page.keyMove == nil)
+        #expect(page.encryption.hasPrefix("Unknown"))
+        #expect(!page.hasRecoveryWords)
+    }
+
     @Test func `words that nobody has confirmed are asked for where the encryption is shown`() {
         let unconfirmed: [String: Value] = ["Encrypted": .boolean(true), "PhraseUnconfirmed": .boolean(true)]
         #expect(page("idle", unconfirmed).encryption.contains("write them down"))

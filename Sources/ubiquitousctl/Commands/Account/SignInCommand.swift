@@ -28,7 +28,7 @@ struct SignInCommand: ServiceCommand {
 
     func perform() async throws {
         try await joining.signIn(options, credentials) { account, url in
-            guard !account.isSignedIn || account.isAt(url) else {
+            guard !account.isSignedIn || account.isUnreadable || account.isAt(url) else {
                 throw Failure(
                     .refused, "This device is signed in to \(account.backend) already.",
                     advice: "Use \"ubiquitousctl account switch\" to go to another account.")
@@ -61,7 +61,7 @@ struct SwitchCommand: ServiceCommand {
                     .refused, "This device isn't signed in.",
                     advice: "Use \"ubiquitousctl account sign-in \(url)\".")
             }
-            if account.isPhraseUnconfirmed, !account.isAt(url), !forgetKey {
+            if account.isPhraseUnconfirmed, !account.isUnreadable, !account.isAt(url), !forgetKey {
                 try LastKey.ask(
                     Question("Switch anyway? [y/N]", default: false, advice: "Use --forget-key."),
                     reason: LastKey.reason, options.change)
