@@ -55,6 +55,23 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a check of resolving says what resolving would do`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            #expect(try await terminal.ctl("account", "resolve", "local", "--check").output == "nothing would change")
+            let folder = URL(filePath: String(url.dropFirst("folder://".count)))
+            let markers = try FileManager.default.contentsOfDirectory(
+                at: folder.appending(path: "a"), includingPropertiesForKeys: nil)
+            for marker in markers { try Data("junk".utf8).write(to: marker) }
+            let check = try await terminal.ctl("account", "resolve", "local", "--check")
+            #expect(check.output == "would write the account's marker again", "\(check)")
+            #expect(!check.error.contains("nothing to resolve"), "\(check)")
+            expect(try await terminal.ctl("account", "resolve", "local"), 0)
+            #expect(try await terminal.ctl("account", "resolve", "local", "--check").output == "nothing would change")
+        }
+    }
+
     @Test func `a check of signing in is refused where signing in is`() async throws {
         try await Self.withFolder { terminal, url in
             let sealed = "folder://" + (try terminal.device.directory.makeDirectory("sealed", mode: 0o700))

@@ -98,8 +98,10 @@ extension AccountOptions {
         if let wrong = steps.first(where: { !$0.isPassed }) { throw failure(wrong) }
     }
 
+    /// Tests a remote.
+    /// - Returns: the steps, up to the first that failed.
     @BusActor
-    private static func steps(
+    static func steps(
         _ account: AccountObject, _ url: String, _ request: SignInOptions
     ) async throws -> [BackendStep] {
         try await Progress.showing("Trying \(url)") {

@@ -112,13 +112,23 @@ struct ResolveCommand: ServiceCommand {
     /// - Returns: whether it found any.
     @BusActor
     private func resolvesUnnoticedDamage(of account: AccountObject) async throws -> Bool {
-        if side == .remote || options.change.check { return false }
+        if side == .remote { return false }
+        if options.change.check { return try await isDamaged(account) }
         do { try await account.resolve(side, timeout: Patience.remote) } catch let error as UbiquitousStoreError
             where error.code == .conflict
         {
             return false
         }
         return true
+    }
+
+    /// Whether a test of the account's remote finds damage.
+    @BusActor
+    private func isDamaged(_ account: AccountObject) async throws -> Bool {
+        var request = SignInOptions()
+        request.renews = true
+        let steps = try await AccountOptions.steps(account, try await account.properties().backend, request)
+        return steps.contains { $0.code == .corrupt }
     }
 }
 
