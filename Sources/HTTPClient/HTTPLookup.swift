@@ -5,6 +5,7 @@
 // environment names proxies does libcurl look up names itself: the proxies', which the administrator has chosen.
 
 internal import EventLoop
+internal import RemoteAddress
 internal import Synchronization
 
 /// A lookup of a host's addresses.
@@ -74,7 +75,7 @@ final class HTTPAddresses {
     /// Whether a host is a name that libcurl would look up.
     private static func needsLookup(_ host: String) -> Bool {
         !host.hasPrefix("[") && !HTTPAddress(isSecure: true, host: host, path: "/").isLoopback
-            && !host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
+            && !RemoteAddress.isIPv4(host)
     }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// The address of an account's remote, as users write it.
 package enum RemoteAddress {
     /// Returns a warning to show before signing in there; `nil` if there is none.
@@ -57,6 +59,12 @@ package enum RemoteAddress {
         if member.hasPrefix("[") { return member.prefix { $0 != "]" } == "[::1" }
         let host = member.prefix { $0 != ":" }.lowercased()
         return host == "localhost" || host.hasSuffix(".localhost")
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
+            || (host.hasPrefix("127.") && isIPv4(host))
+    }
+
+    /// Whether a host is an address of IPv4 with its four numbers. Anything else of digits and dots is looked up.
+    package static func isIPv4(_ host: String) -> Bool {
+        var address = in_addr()
+        return inet_pton(AF_INET, host, &address) == 1
     }
 }
