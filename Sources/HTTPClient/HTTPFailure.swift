@@ -54,7 +54,7 @@ extension HTTPFailure: CustomStringConvertible {
             "The certificate of \(host) is not trusted: \(reason). \(Self.advice(on: reason))"
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
-        case .authority: "The certificates to trust are not valid PEM."
+        case .authority: "The certificates to trust are not valid PEM, or take too long to read."
         case .systemAuthorities:
             "This device has no certificates of authorities to trust. Install ca-certificates."
         case .proxy(let proxy, let clause): "The proxy \(proxy.map { "\($0) " } ?? "")\(clause)."

@@ -13,7 +13,7 @@ extension HTTPTransfer {
         try curl.set(easy, CURLOPT_SSLVERSION, shim_tls_1_2)
         try boundCost()
         guard let authority = options.authority else { return try setSystemTrust(options.systemAuthorities) }
-        guard PEM.areSimple(authority) else { throw .authority }
+        guard let authority = PEM.simpleCertificates(in: authority) else { throw .authority }
         // They replace the system's: a user who gives an authority trusts no other.
         try curl.set(easy, CURLOPT_CAPATH, nil)
         try curl.set(easy, authority: authority)

@@ -14,28 +14,43 @@ package enum PEM {
     /// Returns how many blocks of any kind begin.
     package static func blocks(in bytes: [UInt8]) -> Int { count("-----BEGIN ", in: bytes) }
 
-    /// Whether OpenSSL reads certificates in PEM without much work. It would compute the points of keys on curves that a
-    /// certificate describes itself (by a field of type 1.2.840.10045.1), and copy the issuer's name for each CRL
-    /// distribution point (2.5.29.31).
-    package static func areSimple(_ pem: [UInt8]) -> Bool {
-        var block: (end: [UInt8], text: Data)?
-        for line in pem.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+    /// Returns the certificates of a file, encoded anew; `nil` if there are none, or if something else is among them that
+    /// OpenSSL might read, or if reading them is much work.
+    ///
+    /// OpenSSL is to get only what was looked at here: it also sees blocks within lines, for example. It would compute
+    /// the points of keys on curves that a certificate describes itself (by a field of type 1.2.840.10045.1), and copy
+    /// the issuer's name for each CRL distribution point (2.5.29.31).
+    package static func simpleCertificates(in pem: [UInt8]) -> [UInt8]? {
+        var certificates = ""
+        var block: (label: String, text: Data)?
+        for line in withoutMark(pem).split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             let line = Array(line[...(line.lastIndex { $0 > 0x20 } ?? line.startIndex)])
             if let present = block {
-                guard line == present.end else {
+                guard line == Array("-----END \(present.label)-----".utf8) else {
                     block?.text.append(contentsOf: line)
                     continue
                 }
-                guard let certificate = Data(base64Encoded: present.text), isSimple(certificate) else { return false }
+                guard let certificate = Data(base64Encoded: present.text), isSimple(certificate) else { return nil }
+                certificates += encoded(certificate, present.label)
                 block = nil
             } else if line.starts(with: "-----BEGIN ".utf8) {
                 guard let label = labels.first(where: { line == Array("-----BEGIN \($0)-----".utf8) }) else {
-                    return false
+                    return nil
                 }
-                block = (Array("-----END \(label)-----".utf8), Data())
+                block = (label, Data())
             }
         }
-        return block == nil
+        return block == nil && !certificates.isEmpty ? Array(certificates.utf8) : nil
+    }
+
+    /// Returns a file without the mark that some editors put at the beginning of UTF-8.
+    private static func withoutMark(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        bytes.dropFirst(bytes.starts(with: "\u{FEFF}".utf8) ? 3 : 0)
+    }
+
+    private static func encoded(_ certificate: Data, _ label: String) -> String {
+        let text = certificate.base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN \(label)-----\n\(text)\n-----END \(label)-----\n"
     }
 
     private static func isSimple(_ certificate: Data) -> Bool {

@@ -387,7 +387,8 @@ extension ServiceMessages {
         Speicher haben.
         """,
         "The certificate of {1} is not trusted: {2}. {3}": "Dem Zertifikat von {1} wird nicht vertraut: {2}. {3}",
-        "The certificates to trust are not valid PEM.": "Die angegebenen Zertifikate sind kein gültiges PEM.",
+        "The certificates to trust are not valid PEM, or take too long to read.":
+            "Die angegebenen Zertifikate sind kein gültiges PEM, oder es dauert zu lange, sie zu lesen.",
         """
         The cluster has more rows under this prefix than an account can have. Check whether something else uses the \
         prefix.
