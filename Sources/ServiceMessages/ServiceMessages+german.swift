@@ -899,6 +899,7 @@ extension ServiceMessages {
         "it has to be an array of strings": "es muss ein Array von Zeichenketten sein",
         "it has to be the app id, such as org.example.Notes": "es muss die App-ID sein, etwa org.example.Notes",
         "it has to be {1}": "es muss {1} sein",
+        "it has too many different names": "sie hat zu viele verschiedene Namen",
         "it has too many names, and constraints on names, to compare":
             "es enthält zu viele Namen und Namensbeschränkungen zum Vergleichen",
         "it has too many namespaces": "sie hat zu viele Namensräume",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// expat parses responses as they arrive. The input is considered hostile: depth, namespaces and the length of a token
-// are bounded, nothing external is loaded, and a document type is refused, and with it all entities that expand to much
+// expat parses responses as they arrive. The input is considered hostile: depth, namespaces, the length of a token and
+// expat's memory are bounded, nothing external is loaded, and a document type is refused, and with it all entities that expand to much
 // more than their text.
 
 internal import CExpat
@@ -25,6 +25,7 @@ final class XMLScanner {
     struct Flaw: Error, Equatable { let clause: String }
 
     private let parser: XML_Parser?
+    private let memory = UnsafeMutablePointer<shim_memory>.allocate(capacity: 1)
     /// What was found in the present piece.
     private var events: [Event] = []
     private var flaw: Flaw?
@@ -33,6 +34,9 @@ final class XMLScanner {
     private var receivedBytes = 0
 
     private static let mostTokenBytes = 64 << 10
+    /// The most memory that expat takes, in bytes. It keeps all names of elements, attributes and prefixes, of which
+    /// servers use some dozens, and holds a few tokens.
+    private static let mostMemory = 2 << 20
     private static let mostDepth = 32
     private static let mostNamespaces = 64
     /// The most bytes of a namespace. expat puts it before every name in it, and four bytes of input can make a name.
@@ -41,7 +45,8 @@ final class XMLScanner {
     private static let separator = UInt8(ascii: "\n")
 
     init() {
-        parser = XML_ParserCreateNS(nil, XML_Char(Self.separator))
+        memory.initialize(to: shim_memory(used: 0, most: Self.mostMemory))
+        parser = shim_create(memory, XML_Char(Self.separator))
         XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
         XML_SetElementHandler(
             parser, { object, name, _ in XMLScanner.call(object, name) { $0.begin($1) } },
@@ -58,7 +63,10 @@ final class XMLScanner {
         }
     }
 
-    deinit { XML_ParserFree(parser) }
+    deinit {
+        shim_free(parser, memory)
+        memory.deallocate()
+    }
 
     /// Parses the next bytes, and passes on what it finds.
     func feed(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) -> Void) throws(Flaw) {
@@ -79,12 +87,13 @@ final class XMLScanner {
     private func parse(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(Flaw) {
         let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
         guard let parser, let count = Int32(exactly: bytes.count) else { throw Flaw(clause: "it is too much at once") }
-        let status = XML_Parse(parser, text, count, isLast ? 1 : 0)
+        let status = shim_parse(parser, memory, text, count, isLast ? 1 : 0)
         if let flaw { throw flaw }
-        if status != XML_STATUS_OK {
-            let reason = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) }
-            throw Flaw(clause: "it is not XML (\(reason ?? "without a reason"))")
-        }
+        if status == XML_STATUS_OK { return }
+        let code = XML_GetErrorCode(parser)
+        if code == XML_ERROR_NO_MEMORY { throw Flaw(clause: "it has too many different names") }
+        let reason = XML_ErrorString(code).map { String(cString: $0) }
+        throw Flaw(clause: "it is not XML (\(reason ?? "without a reason"))")
     }
 
     // MARK: What expat finds

@@ -110,6 +110,21 @@ import Testing
         ] { #expect(flaw(text) != nil, "\(text.prefix(60))") }
     }
 
+    /// expat keeps each name that it has seen.
+    @Test(arguments: ["element", "attribute", "prefix"])
+    func `a listing with ever new names is refused`(kind: String) {
+        let names = (0..<60_000).map { "name\($0)" }
+        let elements =
+            switch kind {
+            case "element": names.map { "<\($0)/>" }
+            case "attribute": names.map { "<b \($0)=''/>" }
+            default: names.map { "<b xmlns:\($0)='x'/>" }
+            }
+        #expect(flaw("<a>" + elements.joined() + "</a>") == "it has too many different names")
+        let repeated = (0..<10).map { _ in elements.prefix(1000).joined() }
+        #expect(flaw("<a>" + repeated.joined() + "</a>") == nil)
+    }
+
     @Test func `names of namespaces may be as long as those in use`() throws {
         let name = "http://example.org/" + String(repeating: "n", count: 200)
         let text = Self.apache.replacing("http://apache.org/dav/props/", with: name)
