@@ -31,6 +31,46 @@ import Testing
         #expect(try UserDatabase.isOwn(in: device.directory))
     }
 
+    /// SQLite doesn't check that each page has one parent, so a query of such a file need not end.
+    @Test func `a database whose few pages lead to rows without end is damaged`() throws {
+        _ = try device.store("one")
+        try device.write([("k", .string("v"))], to: "one")
+        device.close()
+        try device.sql("VACUUM")
+        #expect(try UserDatabase.damage(in: device.directory) == nil)
+        try knot("change", levels: 6)
+        #expect(try UserDatabase.damage(in: device.directory) != nil)
+        #expect(try UserDatabase.setAside(in: device.directory, at: 5).salvagedValues == 1)
+        #expect(try UserDatabase.damage(in: device.directory) == nil)
+        #expect(try device.sql("SELECT count(*) FROM change") == [["1"]])
+    }
+
+    /// Puts pages above the only page of a table, each of which leads to the one below a hundred times.
+    private func knot(_ table: String, levels: Int) throws {
+        let root = try #require(
+            Int(try device.sql("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'")[0][0]))
+        var file = try bytes()
+        let size = Int(file[16]) << 8 | Int(file[17])
+        func numbers(_ value: Int, _ count: Int) -> [UInt8] {
+            (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        /// Returns an interior page of a table (https://www.sqlite.org/fileformat2.html, 1.6).
+        func interior(_ child: Int) -> [UInt8] {
+            let cell = numbers(child, 4) + [1]
+            let starts = (1...100).map { size - $0 * cell.count }
+            let head = [5, 0, 0] + numbers(100, 2) + numbers(starts[99], 2) + [0] + numbers(child, 4)
+            let page = head + starts.flatMap { numbers($0, 2) }
+            return page + Array(repeating: 0, count: starts[99] - page.count) + (1...100).flatMap { _ in cell }
+        }
+        let range = (root - 1) * size..<root * size
+        #expect(file[range.lowerBound] == 13, "the table has more than one page")
+        file += file[range]
+        for _ in 1..<levels { file += interior(file.count / size) }
+        file.replaceSubrange(range, with: interior(file.count / size))
+        file.replaceSubrange(28..<32, with: numbers(file.count / size, 4))
+        try put(file)
+    }
+
     /// Fills three stores, with local values, a history and, unless refused, an account.
     private func fill(account: Bool = true) throws {
         if account {

@@ -61,7 +61,9 @@ extension Daemon {
         guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
         call.answer(on: self) {
             try await self.checkDatabase(of: data)
-            if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
+            if isCheck { return }
+            try await self.salvage(data)
+            try await self.adopt(data, by: uid, replacing: replaces)
         }
     }
 
@@ -88,6 +90,17 @@ extension Daemon {
     private func checkDatabase(of data: UserData) async throws {
         guard try await files.result(of: { try UserDatabase.isOwn(in: data.path) }) else {
             throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
+        }
+    }
+
+    /// Replaces the database of data that is to be adopted, if it is damaged. Reading it later, on the bus's thread, might
+    /// not end.
+    private func salvage(_ data: UserData) async throws {
+        let (time, logger) = (environment.time(), logger)
+        try await files.result {
+            guard let reason = try UserDatabase.damage(in: data.path) else { return }
+            logger.error("The database in \(data.path) is damaged (\(reason)).")
+            try User.setAside(in: data.path, at: time, logger)
         }
     }
 

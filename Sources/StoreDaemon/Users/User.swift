@@ -391,7 +391,7 @@ final class User {
     private func replaceDatabase() throws {
         // Otherwise another database is in its place already, such as a restored backup.
         let isSalvaged = needsSettingAside
-        if needsSettingAside { try Self.setAside(in: directory, daemon: daemon) }
+        if needsSettingAside { try Self.setAside(in: directory.path, at: daemon.environment.time(), daemon.logger) }
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
@@ -434,7 +434,7 @@ final class User {
         }
         do { return try open() } catch EngineError.corrupt(let reason) {
             daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")
-            try setAside(in: directory, daemon: daemon)
+            try setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
             return try open()
         }
     }
@@ -446,21 +446,21 @@ final class User {
             begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
     }
 
-    private static func setAside(in directory: UserDirectory, daemon: Daemon) throws {
+    /// Sets a damaged database aside, and makes a new one with what can be read of it.
+    nonisolated static func setAside(in directory: String, at time: UInt64, _ logger: Logger) throws {
         // The database may be too damaged to say whose values it had.
-        let account = (try? AccountFile.read(in: directory.path))?.account
+        let account = (try? AccountFile.read(in: directory))?.account
         let report = try UserDatabase.setAside(
-            in: directory.path, at: daemon.environment.time(), account: account,
-            isSignedIn: AccountFile.exists(in: directory.path))
+            in: directory, at: time, account: account, isSignedIn: AccountFile.exists(in: directory))
         guard let fileName = report.fileName else {
-            daemon.logger.error(
+            logger.error(
                 """
-                A new database was made in \(directory.path), as nothing was left of the old one. What an account has \
+                A new database was made in \(directory), as nothing was left of the old one. What an account has \
                 comes back from its remote. If something is missing, restore a backup.
                 """)
             return
         }
-        daemon.logger.error(
+        logger.error(
             """
             The damaged database was set aside as \(fileName), with \(report.salvagedValues) values saved from it. \
             What an account has comes back from its remote. Keep the file until you are sure that nothing is missing.

@@ -51,7 +51,7 @@ enum Schema {
         } catch let error
             as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
-        { return true }
+        { return true } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT { return false }
         let model = try BriefConnection(":memory:", flags: SQLITE_OPEN_READWRITE)
         try model.execute("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
         // What SQLite's ANALYZE leaves.
@@ -64,6 +64,14 @@ enum Schema {
             own.formUnion(try model.definitions(atMost: mostDefinitions))
         }
         return found.count < mostDefinitions && own.isSuperset(of: found)
+    }
+
+    /// Returns what is wrong with the structure of the database at a path; `nil` if nothing is, or there is none.
+    static func damage(_ path: String) throws -> String? {
+        guard access(path, F_OK) == 0 else { return nil }
+        do { return try BriefConnection(path, flags: SQLITE_OPEN_READONLY).damage() } catch let error as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_INTERRUPT].contains(error.resultCode)
+        { return error.message ?? "it can't be read" }
     }
 
     /// Brings a database to the newest version.

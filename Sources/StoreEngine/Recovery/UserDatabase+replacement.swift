@@ -9,6 +9,14 @@ extension UserDatabase {
         do { return try Schema.isOwn("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
     }
 
+    /// Returns what is wrong with the structure of a directory's database; `nil` if nothing is, or there is none. This
+    /// reads the whole file.
+    ///
+    /// Queries of a file whose pages are no tree need not end. What a salvage reads of it is bounded.
+    package static func damage(in directory: String) throws(EngineError) -> String? {
+        do { return try Schema.damage("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
+    }
+
     /// Returns the greatest generation that programs may know.
     package func greatestGeneration() throws(EngineError) -> UInt64 {
         let stored = try read { db in try Int64.fetchOne(db, sql: "SELECT max(generation) FROM store") }
