@@ -95,11 +95,11 @@ final class EtcdHTTP: EtcdGateway {
     private static func decode(
         _ response: HTTPResponse, from member: HTTPAddress, in share: RemoteBudget.Share
     ) throws(EtcdFailure) -> Value {
-        let values = mostValues(in: response.body)
-        guard response.status == 200, values <= mostValues else {
+        let (values, containers) = counts(in: response.body)
+        guard response.status == 200, values + containers <= mostValues else {
             throw .refusal(EtcdRefusal(response, from: member.host))
         }
-        guard share.take(response.body.count + values * valueBytes) else {
+        guard share.take(response.body.count + values * valueBytes + containers * containerBytes) else {
             throw .http(.noRoom(member.host), member)
         }
         guard let answer = try? JSONReader.read(response.body), answer["header"] != nil else {
@@ -146,10 +146,16 @@ final class EtcdHTTP: EtcdGateway {
     private static let mostValues = 1 << 19
     /// The memory that a decoded value takes besides its text. The response may have only two bytes for it.
     private static let valueBytes = 40
+    /// The memory that a decoded array or dictionary takes, with the first value in it.
+    private static let containerBytes = 200
 
-    /// Returns an upper bound for the number of values in a response. Base64 has none of these characters.
-    private static func mostValues(in body: [UInt8]) -> Int {
-        body.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
+    /// Returns how many containers a response has, and how many values besides the first in each, at most. Base64 has
+    /// none of these characters.
+    private static func counts(in body: [UInt8]) -> (values: Int, containers: Int) {
+        body.reduce(into: (0, 0)) { counts, byte in
+            if byte == UInt8(ascii: ",") { counts.0 += 1 }
+            if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") { counts.1 += 1 }
+        }
     }
 }
 
