@@ -63,6 +63,34 @@ struct ResolveTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `signing in again at the same address doesn't decide which side is right`(holdsAnother: Bool) async throws {
+        try await withTwoDevices { devices in
+            try await emptied(devices)
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            if holdsAnother {
+                try await phone.signOut()
+                try await phone.join(devices.url)
+            }
+            let before = try await devices.store(devices.laptop).everything()
+            let requests: [KeyValuePairs<String, Value>] = [
+                ["renew": .boolean(true)], ["device-name": .string("desk")], ["create": .boolean(false)],
+            ]
+            for options in requests {
+                #expect(await errorName { try await laptop.signIn(devices.url, options) } == "RemoteReset")
+                #expect(try await devices.store(devices.laptop).everything() == before)
+                #expect(try await laptop.property("PendingChanges") == .integer(1))
+            }
+            let step = try await laptop.check(devices.url, ["sign-in": .boolean(true)]).last
+            #expect(step?["error"] == .string("org.example.UbiquitousStore.Error.RemoteReset"), "\(step as Any)")
+            try await laptop.resolve("local")
+            try await laptop.syncNow()
+            if holdsAnother { try await phone.syncNow() } else { try await phone.resolve("remote") }
+            let values = try await devices.converge()
+            #expect(values["laptop"] == .integer(1) && values["both"] == .integer(1), "\(values)")
+        }
+    }
+
     @Test(arguments: ["", "junk", "another account's", "under another name"])
     func `a damaged file that says which account is there is written anew`(_ damage: String) async throws {
         try await withTwoDevices { devices in

@@ -60,12 +60,15 @@ struct RemoteCheck {
     /// Opens the remote's account, as signing in would. Returns the step of a check that says whether signing in would
     /// be refused.
     private func signInStep() async throws -> BackendCheck {
+        let present = request.present(in: account.saved)
         do {
             let remote = try await account.keys.withKeys(at: request.url, request.encryption, isTrial: true) {
                 protection, _ in try await open(protection)
             }
+            try request.check(remote, against: present)
             guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.inPlain, SignIn.inUse)) }
         } catch let error as RemoteError {
+            let error = request.failure(error, present)
             let isNoObstacle =
                 error.code == .noAccount && request.createsAccount
                 || error.code == .otherKeys && request.encryption.rejectsOthers

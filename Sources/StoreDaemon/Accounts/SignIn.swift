@@ -15,9 +15,9 @@ struct SignIn {
     private(set) var request: SignInRequest
     /// Whether sync stays paused, as a renewal leaves it.
     private var staysPaused = false
-    /// The account at the same address that is signed in, if the request has a recovery phrase: the account may have
-    /// moved to that phrase's key.
-    private var former: AccountFile?
+    /// The account that is signed in at the same address.
+    private var present: AccountFile?
+    /// Its key and forms, if the request has a recovery phrase: the account may have moved to that phrase's key.
     private var formerForms: (AccountKey?, FormerForms) = (nil, FormerForms())
     /// How often the account had been signed out when this began.
     private let signOuts: Int
@@ -46,10 +46,8 @@ struct SignIn {
         if goesOn { return account.accountIdentifier }
         // To sign in again is the way to repair a file that can't be read, so it is read only where it is needed.
         if request.isRenewal { staysPaused = try account.saved.read()?.isPaused ?? false }
-        if request.encryption.phrase != nil, let file = try? account.saved.read(), file.isPlace(request.url) {
-            former = file
-            formerForms = keys.former(of: file)
-        }
+        present = request.present(in: account.saved)
+        if request.encryption.phrase != nil, let present { formerForms = keys.former(of: present) }
         try finish(try await enterWithAnyKey())
         return account.accountIdentifier
     }
@@ -58,10 +56,13 @@ struct SignIn {
     private func enterWithAnyKey() async throws -> RemoteAccount {
         do {
             return try await keys.withKeys(at: request.url, request.encryption, isTrial: !request.createsAccount) {
-                try await enter($0, creatingAccount: request.createsAccount && !$1)
+                try await enter($0, creatingAccount: request.mayCreate(besides: present) && !$1)
             }
-        } catch let error as RemoteError where error.code == .keyNeeded && request.encryption.phrase == nil {
-            if request.isRenewal { try account.attempts.change { try takeCredentials(beforeKey: error) } }
+        } catch let error as RemoteError where request.encryption.phrase == nil {
+            let error = request.failure(error, present)
+            if request.isRenewal, error.code == .keyNeeded || error.code == .reset {
+                try account.attempts.change { try takeCredentials(before: error) }
+            }
             throw error
         }
     }
@@ -72,12 +73,13 @@ struct SignIn {
             try await $0.open(creatingAccount: creatingAccount, joiningFrom: former, rejectingOthers: rejectsOthers)
         } then: { backend, remote, held in
             try account.checkIsSignedIn(since: signOuts)
+            try request.check(remote, against: present)
             guard remote.isNew || !request.bringsValues else { throw BusError.store(.conflict, Self.inUse) }
-            // The account in this remote may have moved to the key since.
-            if var former, !remote.isNamed(former.account) {
-                former.credentials = request.credentials
-                former.isPaused = staysPaused ? true : nil
-                return try account.adoptKey(former, to: remote, backend, held, formerForms.1)
+            // With a recovery phrase, the account in this remote may have moved to its key since.
+            if var present, !remote.isNamed(present.account) {
+                present.credentials = request.credentials
+                present.isPaused = staysPaused ? true : nil
+                return try account.adoptKey(present, to: remote, backend, held, formerForms.1)
             }
             try keys.checkMayReplaceUnreadable(with: held)
             try keys.keep(held, wasShown: request.encryption.phrase != nil)
@@ -116,10 +118,10 @@ struct SignIn {
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
     }
 
-    /// Takes credentials that the remote accepts, although the account can't be read without its new key. Otherwise a
-    /// device could not get at the account again once both have changed.
-    /// - Parameter error: asks for the key's recovery phrase.
-    private func takeCredentials(beforeKey error: RemoteError) throws {
+    /// Takes credentials that the remote accepts, although the account there can't be read without its new key, or is
+    /// another one. Otherwise the user could not settle that once the credentials have changed.
+    /// - Parameter error: says what is to be settled.
+    private func takeCredentials(before error: RemoteError) throws {
         let (url, credentials) = (request.url, request.credentials)
         guard var file = try account.saved.read(), file.isPlace(url), file.credentials != credentials else { return }
         file.credentials = credentials
