@@ -40,12 +40,13 @@ extension UserDefaults {
     }
 
     private func take(_ values: [Text: Value]) -> [String] {
-        let present = box.read { $0.contents(of: .domain($0.own)).merging($0.contents(of: .ubiquitous)) { $1 } }
-        // What isn't known would be overwritten.
-        guard box.process.isKnown(box.own) else {
+        // This waits for the service. What isn't known would be overwritten.
+        let own = box.read { $0.own }
+        guard box.process.isKnown(own) else {
             logDefaults("Foundation's file isn't imported yet, because the service doesn't answer.")
             return []
         }
+        let present = box.read { $0.contents(of: .domain($0.own)).merging($0.contents(of: .ubiquitous)) { $1 } }
         var taken: [Text] = []
         for (key, value) in values.sorted(by: { $0.key < $1.key }) where present[key] == nil {
             do {
