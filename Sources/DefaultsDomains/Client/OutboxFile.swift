@@ -201,7 +201,9 @@ package struct OutboxFile: Sendable {
 
     private func replace(_ path: String, by outbox: Outbox) -> Bool {
         do {
-            try Files.replace(path, with: outbox.encoded, by: path + Self.newSuffix)
+            let bytes = outbox.encoded
+            guard bytes.count <= Self.maximumSize else { throw SystemError(EFBIG) }
+            try Files.replace(path, with: bytes, by: path + Self.newSuffix)
             return true
         } catch {
             return complain("Settings of \(domain) can't be kept in \(path): \(error).")
