@@ -427,6 +427,36 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `values are not removed while the remote's copy of them is damaged`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            let folder = URL(filePath: String(url.dropFirst("folder://".count)))
+            let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+            for case let file as URL in files where !file.hasDirectoryPath {
+                var bytes = try Data(contentsOf: file)
+                if bytes.isEmpty { continue }
+                bytes[bytes.count / 2] ^= 1
+                try bytes.write(to: file)
+            }
+            // What a service has read, it doesn't read again soon.
+            terminal.device.kill()
+            try await terminal.device.start()
+            expect(try await terminal.ctl("account", "sync"), 3, "damaged")
+            for check in [["--check"], []] {
+                let leaving = try await terminal.ctl(arguments: ["account", "sign-out", "--clear-values"] + check)
+                expect(leaving, 3, "may lack values of this device", "account resolve")
+                let removing = try await terminal.ctl(arguments: ["stores", "remove", notes] + check)
+                expect(removing, 3, "may lack values of this device", "account resolve")
+            }
+            expect(try await terminal.ctl("account", "resolve", "local"), 0)
+            expect(try await terminal.ctl("account", "sign-out", "--clear-values"), 0)
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+        }
+    }
+
     @Test func `values that stay with the account before are not lost sight of`() async throws {
         try await Self.withFolder { terminal, url in
             let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))

@@ -105,7 +105,13 @@ package struct AccountPage: Equatable, Sendable {
         )
     }
 
-    private static func signingOut(_ account: AccountDescription) -> String {
+    /// Whether signing out loses changes if the values are removed.
+    package static func losesChanges(_ account: AccountDescription) -> Bool {
+        account.pendingChanges + account.excludedChanges > 0 || account.mayLackChanges
+    }
+
+    /// Returns what signing out means.
+    package static func signingOut(_ account: AccountDescription) -> String {
         let sentence = tr("Your apps keep their settings on this device, unless you have them removed here as well.")
         let changes = account.pendingChanges + account.excludedChanges
         guard changes > 0 else {

@@ -151,6 +151,13 @@ package final class PanelService {
         return try await attempt { try await $0.check(url, options, timeout: Self.patience) }
     }
 
+    /// Uploads pending changes, and returns what signing out means if the removal of the values still loses some; `nil` if
+    /// it loses none.
+    package func lossOnSigningOut() async throws -> String? {
+        let account = try await account().uploadPendingChanges(timeout: Self.patience)
+        return account.isSignedIn && AccountPage.losesChanges(account) ? AccountPage.signingOut(account) : nil
+    }
+
     /// Signs out.
     /// - Parameter keepsLastKey: whether to do nothing if nobody has confirmed the words of the encrypted account.
     /// - Returns: whether it signed out.

@@ -239,10 +239,11 @@ final class AccountView {
         }
     }
 
-    private func askSigningOut() {
+    /// - Parameter warning: says what would be lost now, if the user was told something else.
+    private func askSigningOut(_ warning: String? = nil) {
+        let text = warning ?? page?.signingOut ?? ""
         owner?.ask(
-            tr("Sign Out on This Device?"),
-            page?.signingOut ?? "",
+            tr("Sign Out on This Device?"), text,
             [
                 ("remove", tr("Sign Out and _Remove"), .destructive), ("keep", tr("Sign _Out"), .suggested),
             ]
@@ -250,6 +251,11 @@ final class AccountView {
             if answer == "cancel" { return }
             let keepsValues = answer == "keep"
             self?.owner?.perform { service in
+                // Apps may have made changes since the state was read.
+                if !keepsValues, let loss = try await service.lossOnSigningOut(), loss != text {
+                    self?.askSigningOut(loss)
+                    return
+                }
                 if try await service.signOut(keepingValues: keepsValues, keepingLastKey: true) { return }
                 self?.askForgettingKey { [weak self] in
                     self?.owner?.perform { _ = try await $0.signOut(keepingValues: keepsValues, keepingLastKey: false) }

@@ -160,9 +160,12 @@ package struct AccountDescription: Sendable {
     /// Whether this device lacks the account's key.
     package var needsKey: Bool { lastError?.code == .keyNeeded }
 
-    /// Whether the remote may lack what this device has, though nothing is pending: it was emptied or removed, or the
-    /// account got another key while this device uploaded without it.
-    package var mayLackChanges: Bool { isReset || needsKey || isFolderMissing }
+    /// Whether the remote may lack what this device has, though nothing is pending: it was emptied, removed, damaged or
+    /// restored to a backup, or the account got another key while this device uploaded without it.
+    package var mayLackChanges: Bool { isReset || needsKey || isFolderMissing || state == .error || isUnpublished }
+
+    /// Whether nothing has been uploaded since the account was made, or made again, and that isn't happening now.
+    private var isUnpublished: Bool { lastPush == 0 && ![.idle, .syncing, .initialSync].contains(state) }
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.
     package var isPausedByUser: Bool { state == .paused && lastError == nil }

@@ -162,7 +162,10 @@ struct AccountPageTests {
     @Test(arguments: ["RemoteReset", "KeyNeeded"])
     func `who signs out of an account that may lack settings is told what removing them does`(error: String) {
         #expect(page("paused", error: error).signingOut.contains("They are lost if you have the settings removed."))
-        #expect(!page("offline", error: "BackendUnavailable").signingOut.contains("lost"))
+        let uploaded: [String: Value] = ["LastPushUSec": .integer(1)]
+        #expect(!page("offline", error: "BackendUnavailable", uploaded).signingOut.contains("lost"))
+        #expect(page("offline", error: "BackendUnavailable").signingOut.contains("They are lost"))
+        #expect(page("error", error: "BackendFull", uploaded).signingOut.contains("They are lost"))
     }
 
     @Test func `the last exchange is the later of download and upload`() {

@@ -192,11 +192,20 @@ extension Failure {
 
     /// The error if removing values may lose some, because the remote isn't the one to which they were uploaded.
     static func perhapsUnsaved(_ account: AccountDescription) -> Failure {
-        Failure(
-            .refused, "The remote may lack values of this device; removing them may lose them.",
-            advice: account.needsKey
-                ? "\"ubiquitousctl account unlock\" uploads them; --discard-changes removes them."
-                : "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.")
+        let reason: Sentence = "The remote may lack values of this device; removing them may lose them."
+        if account.needsKey {
+            return Failure(
+                .refused, reason,
+                advice: "\"ubiquitousctl account unlock\" uploads them; --discard-changes removes them.")
+        }
+        if account.isReset || account.isFolderMissing || account.isDamaged {
+            return Failure(
+                .refused, reason,
+                advice: "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.")
+        }
+        return Failure(
+            .refused, reason,
+            advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
     }
 
     /// The error if removing values would lose changes that are pending.
