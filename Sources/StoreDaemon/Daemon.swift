@@ -106,7 +106,7 @@ package final class Daemon {
     }
 
     /// What an administrator has provided and the service can't use, in sentences.
-    var warnings: [String] { folderRootProblems + managed.problems + manifests.problems }
+    var warnings: [String] { folderRootProblems + managed.warnings + manifests.problems }
 
     /// Finds out on another thread which folder roots can't be used.
     private func checkFolderRoots() {

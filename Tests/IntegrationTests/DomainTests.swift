@@ -445,7 +445,11 @@ struct ManagedDomainTests {
                 try await forced(domain) == .dictionary(["size": .integer(14), "width": .integer(2)])
             }
             _ = others
-            #expect(machine.device.log.contains("name the group no such group, which is not known"))
+            let words = "name the group no such group, which is not known"
+            #expect(machine.device.log.contains(words))
+            let warnings = try await one.property(BusNames.managerPath, BusNames.managerInterface, "Warnings")
+            guard case .array(let sentences) = warnings else { throw BusError.failed("no array") }
+            #expect(sentences.count { "\($0)".contains(words) } == 1, "\(warnings)")
         }
     }
 

@@ -24,7 +24,11 @@ final class ManagedDirectories {
     /// The settings in force.
     private(set) var settings = ManagedSettings()
     /// Which files and directories are refused or can't be read, in sentences.
-    private(set) var problems: [String] = []
+    private var problems: [String] = []
+    /// What of the files doesn't apply, in sentences.
+    var warnings: [String] {
+        problems + groups.missing.sorted(by: { $0.key < $1.key }).map { Self.warning(ofGroup: $0.key, $0.value) }
+    }
     /// Called with the former settings when the settings in force have changed.
     var onChange: ((_ former: ManagedSettings) -> Void)?
 
@@ -64,15 +68,18 @@ final class ManagedDirectories {
 
     private func groupsFound(before: Set<String>, missing: [String: String]) {
         for (name, reason) in missing.sorted(by: { $0.key < $1.key }) {
-            logger.warning(
-                """
-                Managed settings name the group \(name), which \(reason). It is looked up again each minute; until then \
-                they hold for nobody in it.
-                """)
+            logger.warning("\(Self.warning(ofGroup: name, reason))")
         }
         if groups.known == before { return }
         // It is known only now to whom the settings for groups apply.
         onChange?(ManagedSettings(settings.files.filter { $0.file.groups == nil }))
+    }
+
+    private static func warning(ofGroup name: String, _ reason: String) -> String {
+        """
+        Managed settings name the group \(name), which \(reason). It is looked up again each minute; until then they hold \
+        for nobody in it.
+        """
     }
 
     /// Whether a file comes before another: they take precedence by name, whatever their directory.
@@ -121,8 +128,8 @@ private final class GroupNames {
 
     /// The names whose ids are known.
     var known: Set<String> { Set(numbers.keys) }
-    /// The names that were reported as missing.
-    private var missing: Set<String> = []
+    /// The names that were reported as missing, with the reasons.
+    private(set) var missing: [String: String] = [:]
 
     /// Looks up unknown names on another thread, and those that aren't found again each minute.
     ///
@@ -132,7 +139,7 @@ private final class GroupNames {
     ) {
         wanted = names
         retry = nil
-        missing.formIntersection(names)
+        missing = missing.filter { names.contains($0.key) }
         let before = known
         numbers = numbers.filter { names.contains($0.key) }
         let unknown = names.subtracting(numbers.keys).sorted()
@@ -141,8 +148,8 @@ private final class GroupNames {
             let (found, absent) = await thread.result { Self.numbers(of: unknown) }
             guard names == wanted else { return }
             numbers.merge(found) { $1 }
-            let news = absent.filter { !missing.contains($0.key) }
-            missing = Set(absent.keys)
+            let news = absent.filter { missing[$0.key] == nil }
+            missing = absent
             done(before, news)
             if absent.isEmpty { return }
             retry = EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in

@@ -71,7 +71,8 @@ enum Metrics {
         if let free = accounts.map(\.freeBytes).min() { lines.append(sample("free_bytes", [], Int(free))) }
         lines += family("settings_errors", "Invalid lines in the settings.")
         lines.append(sample("settings_errors", [], settingsErrors))
-        lines += family("warnings", "Manifests, files of managed settings and folder roots that can't be used.")
+        lines += family(
+            "warnings", "Manifests, files of managed settings, their groups, and folder roots that can't be used.")
         lines.append(sample("warnings", [], warnings))
         return (lines + ["# EOF"]).joined(separator: "\n")
     }
