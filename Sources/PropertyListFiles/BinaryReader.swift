@@ -74,19 +74,24 @@ struct BinaryReader {
         }
     }
 
+    private static let tooLarge = "an integer has 64 bits, and this one has more"
+
     private func boolean(_ marker: UInt8, _ start: Int) throws(FileError) -> Value {
         guard marker == 0x08 || marker == 0x09 else { throw unknown(marker, start) }
         return .boolean(marker == 0x09)
     }
 
     private func integer(_ marker: UInt8, _ start: Int) throws(FileError) -> Int64 {
-        let exponent = Int(marker & 0x0F)
-        // Writers use sixteen bytes for integers beyond signed 64 bits.
-        guard exponent <= 3 else { throw failure(start, "an integer has 64 bits, and this one has more") }
-        let size = 1 << exponent
+        // Writers use sixteen bytes for integers beyond signed 64 bits, and Swift's PropertyListEncoder for each UInt64.
+        let size = 1 << Int(marker & 0x0F)
+        guard size <= 16 else { throw failure(start, Self.tooLarge) }
         guard start + 1 + size <= offsets else { throw cut(start) }
-        let bits = bytes[(start + 1)..<(start + 1 + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return Int64(bitPattern: bits)
+        let content = bytes[(start + 1)..<(start + 1 + size)]
+        let number = Int64(bitPattern: content.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        guard content.dropLast(8).allSatisfy({ $0 == (number < 0 ? 0xFF : 0) }) else {
+            throw failure(start, Self.tooLarge)
+        }
+        return number
     }
 
     /// Reads a UID: one byte more than the marker says, 32 bits at most.

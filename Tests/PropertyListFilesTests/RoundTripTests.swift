@@ -17,6 +17,17 @@ import Testing
         #expect(try format.read(format.write(store)) == store)
     }
 
+    /// It writes each of them in sixteen bytes.
+    @Test func `integers without a sign of Swift's encoder are read if they have 63 bits`() throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let numbers: [UInt64] = [0, 5, 1 << 63 - 1]
+        let bytes = Array(try encoder.encode(numbers))
+        #expect(try FileFormat.binary.read(bytes) == .array([.integer(0), .integer(5), .integer(.max)]))
+        let larger = Array(try encoder.encode([1 << 63 as UInt64]))
+        #expect { try FileFormat.binary.read(larger) } throws: { "\($0)".contains("an integer has 64 bits") }
+    }
+
     @Test(arguments: [FileFormat.binary, .json])
     func `control characters are carried by binary and JSON`(format: FileFormat) throws {
         for value in Samples.beyondXML { #expect(try format.read(format.write(value)) == value) }
