@@ -128,7 +128,8 @@ let package = Package(
             name: "StoreDaemon",
             dependencies: [
                 "StoreBus", "StoreEngine", "SyncEngine", "Sealing", "Replication", "SDBus", "PropertyList",
-                "AppManifest", "ManagedDefaults", "CSystemd", "Files", "RemoteAddress", "PlainText",
+                "PropertyListFiles", "AppManifest", "ManagedDefaults", "CSystemd", "Files", "RemoteAddress",
+                "PlainText",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Called as ubiquitousctl it is the command line: the package installs one program for both.

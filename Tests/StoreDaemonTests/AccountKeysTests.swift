@@ -55,6 +55,23 @@ import Testing
         #expect(throws: (any Error).self) { try read(name) }
     }
 
+    /// Foundation's reader would copy the text for each of them.
+    @Test func `a file that names a long text again and again is damaged`() throws {
+        /// Returns a binary property list of an array with one string several times.
+        func file(_ count: UInt8) -> [UInt8] {
+            let array = [0xAF, 0x10, count] + Array(repeating: 1, count: Int(count))
+            let string = [0x5F, 0x11, 0xFF, 0xFF] + Array(repeating: UInt8(ascii: "x"), count: 0xFFFF)
+            let end = 8 + array.count + string.count
+            let offsets = [0, 0, 8, 0, 0, 8 + UInt8(array.count)]
+            let trailer =
+                [0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 2] + Array(repeating: 0, count: 13)
+                + [UInt8(end >> 16), UInt8(end >> 8 & 255), UInt8(end & 255)]
+            return Array("bplist00".utf8) + array + string + offsets + trailer
+        }
+        #expect(PrivateFile.decode([String].self, from: file(10))?.count == 10)
+        #expect(PrivateFile.decode([String].self, from: file(100)) == nil)
+    }
+
     private func read(_ name: String) throws {
         if name == AccountFile.name {
             _ = try AccountFile.read(in: directory)

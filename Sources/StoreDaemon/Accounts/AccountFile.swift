@@ -3,6 +3,7 @@
 internal import Files
 internal import Foundation
 internal import Glibc
+internal import PropertyListFiles
 internal import RemoteAddress
 internal import Replication
 
@@ -179,6 +180,8 @@ enum PrivateFile {
     static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
         // Foundation's reader of XML recurses for every level, however many there are, and that of ASCII as well.
         guard bytes.starts(with: Array("bplist00".utf8)) else { return nil }
+        // It copies a text for each reference to it. This reader bounds what comes of a file.
+        guard (try? FileFormat.binary.read(bytes)) != nil else { return nil }
         return try? PropertyListDecoder().decode(type, from: Data(bytes))
     }
 
