@@ -57,8 +57,9 @@ package enum PEM {
         func has(_ part: [UInt8]) -> Bool {
             certificate.indices.contains { certificate[$0...].starts(with: part) }
         }
+        // Only the contents of the identifiers: their lengths have several encodings.
         return !has([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01])
-            && (certificate.count <= mostBytesWithPoints || !has([0x06, 0x03, 0x55, 0x1D, 0x1F]))
+            && (certificate.count <= mostBytesWithPoints || !has([0x55, 0x1D, 0x1F]))
     }
 
     /// The most bytes of a certificate with CRL distribution points. One to two thousand are usual.

@@ -611,8 +611,11 @@ struct HTTPClientTests {
             let place = try #require(HTTPAddress(server.url + "/"))
             #expect(await failure { _ = try await client.send(HTTPRequest("GET", place)) } == .authority)
         }
-        for (size, isSimple) in [(4000, true), (5000, false)] {
-            let bytes: [UInt8] = [6, 3, 0x55, 0x1D, 0x1F] + Array(repeating: 0, count: size)
+        let points: [(length: [UInt8], size: Int, isSimple: Bool)] = [
+            ([3], 4000, true), ([3], 5000, false), ([0x81, 3], 5000, false),
+        ]
+        for (length, size, isSimple) in points {
+            let bytes: [UInt8] = [6] + length + [0x55, 0x1D, 0x1F] + Array(repeating: 0, count: size)
             let pem = "-----BEGIN CERTIFICATE-----\n\(Data(bytes).base64EncodedString())\n-----END CERTIFICATE-----\n"
             #expect((PEM.simpleCertificates(in: Array(pem.utf8)) != nil) == isSimple)
         }
