@@ -38,6 +38,7 @@ package final class Daemon {
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
     private var folderRootProblems: [String] = []
+    private var folderRootTimer: EventSource?
     /// A thread of its own, because a folder root may be on a server that never answers.
     private let folderRoots = WorkThread(WorkPool(threads: 1))
     /// The last decision that was logged.
@@ -115,6 +116,12 @@ package final class Daemon {
             guard let self else { return }
             for problem in problems where !folderRootProblems.contains(problem) { logger.error("\(problem)") }
             folderRootProblems = problems
+            // A root may be on a drive that comes later.
+            folderRootTimer =
+                problems.isEmpty
+                ? nil
+                : EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in self?.checkFolderRoots()
+                }
         }
     }
 

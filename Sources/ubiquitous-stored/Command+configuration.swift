@@ -26,10 +26,11 @@ extension Command {
             logger: Logger(label: "ubiquitous-stored") { _ in JournalLogHandler(logLevel: settings.logLevel) })
         if effectiveMode == .system {
             configuration.checkFolderRoots = { [roots = settings.folderRoots] in
-                let mounts = Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20)
-                let links = roots.map { ($0, FolderRootCheck.link($0)) }
-                return links.compactMap(\.1)
-                    + MountTable(mounts ?? "").problems(ofFolderRoots: links.filter { $0.1 == nil }.map(\.0))
+                let mounts = MountTable(Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20) ?? "")
+                return roots.compactMap {
+                    FolderRootCheck.link($0) ?? mounts.problems(ofFolderRoots: [$0]).first
+                        ?? FolderRootCheck.problem($0)
+                }
             }
         }
         if !managedDirectories.isEmpty { configuration.managedDirectories = managedDirectories }

@@ -768,6 +768,7 @@ struct FolderRootTests {
                 try answer.readValues().first { $0.key == "folder-roots" }?.value
             }
             #expect(roots == .array([.string(Text(root)), .string(Text(place.path + "/link"))]))
+            try await warns(machine, "/link leads through a symbolic link")
             func name(_ url: String) async -> String { await errorName { try await account.signIn(url) } }
             for path in [
                 elsewhere, root + "/../elsewhere", place.path, "/", root + "/u\(Users.daemon)", place.path + "/link",
@@ -789,6 +790,34 @@ struct FolderRootTests {
             let peek = try await run(["ls", "\(root)/u\(Users.nobody)"], as: Users.daemon)
             #expect(peek.exit != .code(0))
             #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere).isEmpty)
+        }
+        withExtendedLifetime(place) {}
+    }
+
+    /// Waits for a warning.
+    private func warns(_ machine: Machine, _ words: String) async throws {
+        let client = try machine.client(as: Users.nobody)
+        try await eventually("the folder roots are looked at") {
+            let warnings = try await client.property(BusNames.managerPath, BusNames.managerInterface, "Warnings")
+            return "\(warnings)".contains(words)
+        }
+    }
+
+    @Test(arguments: ["a missing one", "a file", "another user's"])
+    func `a root in which the service can't write is warned of`(kind: String) async throws {
+        let place = try TemporaryDirectory()
+        chmod(place.path, 0o755)
+        let root = place.path + "/root"
+        switch kind {
+        case "a file": try Data().write(to: URL(filePath: root))
+        case "another user's": _ = try place.makeDirectory("root", mode: 0o755)
+        default: break
+        }
+        try await withMachine {
+            $0.mode = "system"
+            $0.arguments = ["--folder-root", root]
+        } _: { machine in
+            try await warns(machine, "FolderRoot=\(root) ")
         }
         withExtendedLifetime(place) {}
     }
