@@ -875,7 +875,6 @@ extension ServiceMessages {
         "did not answer in time": "hat nicht rechtzeitig geantwortet",
         "did not let the request through: it answered {1}": "hat die Anfrage nicht durchgelassen: Die Antwort war {1}",
         "did not let the request through: {1}": "hat die Anfrage nicht durchgelassen: {1}",
-        "doesn't accept this user and password, or this token": "lehnt Benutzername, Passwort oder Token ab",
         "each has to be an absolute path": "jeder Eintrag muss ein absoluter Pfad sein",
         "encoding an object path": "beim Codieren eines Objektpfads",
         "is corrupt": "ist fehlerhaft",
@@ -961,7 +960,6 @@ extension ServiceMessages {
         "refuses connections: it is down, or the port is wrong":
             "lehnt Verbindungen ab: Er läuft nicht, oder der Port ist falsch",
         "registering an interface": "beim Registrieren einer Schnittstelle",
-        "requires a user and a password": "verlangt Benutzername und Passwort",
         "self-signed certificate": "es ist selbst signiert",
         "sending a message": "beim Senden einer Nachricht",
         "skipping a value": "beim Überspringen eines Werts",
@@ -1050,6 +1048,8 @@ extension ServiceMessages {
             "{1} verweigert den Zugriff auf {2}. Geben Sie diesem Benutzer dort Lese- und Schreibrechte.",
         "{1} did not answer in time.": "{1} hat nicht rechtzeitig geantwortet.",
         "{1} did not answer with HTTP. Check the port.": "{1} hat nicht mit HTTP geantwortet. Prüfen Sie den Port.",
+        "{1} doesn't accept this user and password, or this token.":
+            "{1} lehnt Benutzername, Passwort oder Token ab.",
         "{1} doesn't accept this user and password.": "{1} lehnt Benutzername oder Passwort ab.",
         "{1} doesn't exist yet; it is created with the first account.":
             "{1} gibt es noch nicht; der Ordner wird mit dem ersten Konto angelegt.",

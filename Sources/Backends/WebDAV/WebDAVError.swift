@@ -40,10 +40,12 @@ extension RemoteError {
                     + "WebDAV address."
             )
         case 401:
-            let wish =
+            return (
+                .unauthorized,
                 hasCredentials
-                ? "doesn't accept this user and password, or this token" : "requires a user and a password"
-            return (.unauthorized, "\(host) \(wish).")
+                    ? "\(host) doesn't accept this user and password, or this token."
+                    : "\(host) requires a user and a password."
+            )
         case 403: return (.denied, "\(host) denies access to \(path). Give this user read and write permission there.")
         case 404, 409, 410: return (.unavailable, "There is no folder for \(path) on \(host).")
         case 405, 501: return (.unsupported, "\(host) is not a WebDAV server at \(path), or is read-only.")
