@@ -24,17 +24,26 @@ struct ReportedFailure: Error {
 /// Why a command failed.
 struct Failure: Error, CustomStringConvertible {
     let outcome: Outcome
-    /// What was wrong.
-    let message: String
-    /// What to do.
-    let advice: String?
+    private let sentence: Sentence
+    private let next: Sentence?
 
     init(_ outcome: Outcome, _ message: Sentence, advice: Sentence? = nil) {
-        (self.outcome, self.message, self.advice) = (outcome, message.text, advice?.text)
+        (self.outcome, sentence, next) = (outcome, message, advice)
     }
 
+    /// What was wrong.
+    var message: String { sentence.text }
+    /// What to do.
+    var advice: String? { next?.text }
     /// The message, and the advice on the next line.
     var description: String { advice.map { "\(message)\n\($0)" } ?? message }
+
+    /// The message in English, as results have it, and the advice on the next line.
+    /// - Parameter advises: whether it has the advice.
+    func english(advising advises: Bool = true) -> String {
+        guard advises, let next else { return sentence.english }
+        return "\(sentence.english)\n\(next.english)"
+    }
 }
 
 extension Failure {

@@ -127,8 +127,7 @@ struct DoctorCommand: ServiceCommand {
 
     /// Returns the account's error in words. If the remote can't be reached, the advice would be to run this command.
     private func words(_ error: UbiquitousStoreError) -> String {
-        let failure = Failure(error)
-        return error.code == .backendUnavailable ? failure.message : failure.description
+        Failure(error).english(advising: error.code != .backendUnavailable)
     }
 
     /// Tests the account's remote, unless the service itself doesn't use it now.

@@ -85,7 +85,7 @@ extension AccountDescription {
         let style = Style(for: STDOUT_FILENO)
         var lines = [("State", colouredState)]
         if let lastError {
-            lines.append(("Error", Output.printable(Failure(lastError).description.replacing("\n", with: " "))))
+            lines.append(("Error", Output.printable(Failure(lastError).english().replacing("\n", with: " "))))
         }
         if !backend.isEmpty { lines.append(("Remote", Output.printable(backend))) }
         if !accountIdentifier.isEmpty { lines.append(("Account", accountIdentifier)) }
