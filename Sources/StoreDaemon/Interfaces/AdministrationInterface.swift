@@ -61,9 +61,7 @@ extension Daemon {
         guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
         call.answer(on: self) {
             try await self.checkDatabase(of: data)
-            if isCheck { return }
-            try await self.salvage(data)
-            try await self.adopt(data, by: uid, replacing: replaces)
+            if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
         }
     }
 
@@ -71,6 +69,7 @@ extension Daemon {
     private func adopt(_ data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
         let user = UserDirectory(of: uid, in: configuration.stateDirectory)
         if !replaces { try checkIsFree(user) }
+        try await salvage(data)
         try await files.result { try user.mark(data) }
         // The user's programs may have written meanwhile.
         if !replaces { try checkIsFree(user) }
