@@ -16,8 +16,8 @@ package final class AccountSync {
     package internal(set) var lastError: RemoteError?
     /// When the last complete pull ended, in microseconds since 1970; 0 if never.
     package var lastPull: UInt64 { isSignedIn ? database.account.lastPull : 0 }
-    /// When the last upload ended, in microseconds since 1970; 0 if never.
-    package var lastPush: UInt64 { isSignedIn ? database.account.lastPush : 0 }
+    /// When the last upload ended, in microseconds since 1970; 0 if never, or if it is gone from the remote.
+    package var lastPush: UInt64 { isSignedIn && !replica.cycle.isPublicationGone ? database.account.lastPush : 0 }
     /// The account's devices, including this one.
     package var devices: DeviceList { replica.devices }
     /// Whether the user has paused sync.

@@ -114,6 +114,8 @@ package struct SyncCycle: Sendable {
     /// Whether the device has to publish again, because its publication is gone from the remote or it has taken another
     /// origin.
     package private(set) var needsRepublication = true
+    /// Whether the last pull didn't find what this device had published, and it has not published again since.
+    package private(set) var isPublicationGone = false
     /// Whether cycles only read, and write nothing to the remote.
     package var onlyReads = false
     /// Whether to collect garbage in this cycle, because the user has removed a device from the list.
@@ -233,7 +235,7 @@ package struct SyncCycle: Sendable {
         case (.synchronize, .done), (.upload, .done): return upload()
         case (.endPush, .done): return .markPublished
         case (.markPublished, _):
-            (uploaded, needsRepublication) = (true, false)
+            (uploaded, needsRepublication, isPublicationGone) = (true, false, false)
             return collect(facts())
         case (.beginPush, _), (.synchronize, _), (.upload, _), (.endPush, _):
             isInterrupted = true
@@ -247,6 +249,7 @@ package struct SyncCycle: Sendable {
     private mutating func note(_ own: OwnPublication) -> Action {
         foundPublication = own == .asPublished
         needsRepublication = !foundPublication
+        isPublicationGone = !foundPublication
         if Rule.leaveClones.isOn, case .foreign = own { return .leaveOrigin }
         return read()
     }

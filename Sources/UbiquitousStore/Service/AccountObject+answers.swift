@@ -162,9 +162,11 @@ package struct AccountDescription: Sendable {
 
     /// Whether the remote may lack what this device has, though nothing is pending: it was emptied, removed, damaged or
     /// restored to a backup, or the account got another key while this device uploaded without it.
-    package var mayLackChanges: Bool { isReset || needsKey || isFolderMissing || state == .error || isUnpublished }
+    package var mayLackChanges: Bool {
+        isReset || needsKey || isFolderMissing || state == .error && lastError?.code == .corrupt || isUnpublished
+    }
 
-    /// Whether nothing has been uploaded since the account was made, or made again, and that isn't happening now.
+    /// Whether the remote has nothing of this device, and that isn't changing now.
     private var isUnpublished: Bool { lastPush == 0 && ![.idle, .syncing, .initialSync].contains(state) }
 
     /// Whether the user has paused sync. An emptied remote also pauses it, but leaves an error.

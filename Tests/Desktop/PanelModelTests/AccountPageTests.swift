@@ -165,7 +165,8 @@ struct AccountPageTests {
         let uploaded: [String: Value] = ["LastPushUSec": .integer(1)]
         #expect(!page("offline", error: "BackendUnavailable", uploaded).signingOut.contains("lost"))
         #expect(page("offline", error: "BackendUnavailable").signingOut.contains("They are lost"))
-        #expect(page("error", error: "BackendFull", uploaded).signingOut.contains("They are lost"))
+        #expect(page("error", error: "Corrupt", uploaded).signingOut.contains("They are lost"))
+        #expect(!page("error", error: "BackendFull", uploaded).signingOut.contains("lost"))
     }
 
     @Test func `the last exchange is the later of download and upload`() {
