@@ -8,6 +8,29 @@ import UbiquitousStoreTesting
 
 /// An encrypted account from the command line.
 @Suite struct EncryptedAccountTests {
+    @Test func `whoever takes another encrypted account for right has decided, and enters its words next`()
+        async throws
+    {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            let url = "folder://" + folder
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            try FileManager.default.removeContents(ofDirectory: folder)
+            let phone = try await Second.device(on: url, named: "phone", "--encrypt")
+            defer { phone.end() }
+            expect(try await terminal.ctl("account", "sync"), 3, "account resolve")
+            let resolved = try await terminal.ctl("account", "resolve", "remote", "--json")
+            #expect(resolved.code == 0 && resolved.output == #"{"changed":true}"#, "\(resolved)")
+            #expect(resolved.error.contains("ubiquitousctl account unlock"), "\(resolved)")
+            let phrase = try await phone.done(["account", "phrase"])
+            terminal.device.keepSecret(phrase)
+            try terminal.write("words", phrase)
+            expect(try await terminal.ctl("account", "unlock", "--phrase-file", terminal.file("words")), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
     @Test func `an account whose file is damaged comes back by signing in, though nobody has seen its words`()
         async throws
     {

@@ -338,6 +338,14 @@ extension Catalogue {
             "Das Konto ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
         "The account that this device is signed in to is not encrypted.":
             "Das Konto, bei dem dieses Gerät angemeldet ist, ist nicht verschlüsselt.",
+        """
+        The account there is encrypted, and this device does not have its key. Enter its recovery phrase with \
+        "ubiquitousctl account unlock"
+        """:
+            """
+        Das Konto dort ist verschlüsselt, und dieses Gerät hat seinen Schlüssel nicht. Geben Sie seine \
+        Wiederherstellungswörter mit „ubiquitousctl account unlock“ ein
+        """,
         "The account's values are still arriving; until all are there, they replace what is set here":
             "Die Werte des Kontos kommen noch an; bis alle da sind, ersetzen sie, was hier gesetzt wird",
         "The bus has ended.": "Der Bus wurde beendet.",

@@ -86,6 +86,7 @@ struct ResolveCommand: ServiceCommand {
             } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
                 // The account's folder may be gone from a server that can be reached.
                 if side == .local, options.change.check, try await object.properties().isFolderMissing {
+                    isAsked = true
                     return "make the account's folder again"
                 }
                 isResolved = try await resolvesUnnoticedDamage(of: object)
@@ -93,13 +94,28 @@ struct ResolveCommand: ServiceCommand {
             }
             return isResolved ? "write the account's marker again" : nil
         } _: {
-            if !isResolved { try await $0.resolve(side, timeout: Patience.remote) }
+            if !isResolved { try await resolve($0) }
         }
         if !isAsked, !isResolved { Output.remark("There is nothing to resolve: the account syncs") }
     }
 
+    /// Resolves. If the remote's account is right and encrypted, that is decided, and this device waits for its phrase.
+    @BusActor
+    private func resolve(_ account: AccountObject) async throws {
+        do { try await account.resolve(side, timeout: Patience.remote) } catch let error as UbiquitousStoreError
+            where error.code == .keyNeeded && side == .remote
+        {
+            Output.remark(
+                """
+                The account there is encrypted, and this device does not have its key. Enter its recovery phrase with \
+                "ubiquitousctl account unlock"
+                """)
+        }
+    }
+
     /// Returns what resolving does to an account, in words; `nil` if nothing is known that asks for it.
     private func plan(_ account: AccountDescription) throws -> String? {
+        if account.isUnreadable, let error = account.lastError { throw error }
         let isForThisDevice = account.needsKey || account.isDamaged || account.lacksParts
         if isForThisDevice, side == .remote, let error = account.lastError { throw error }
         if account.lacksParts { return "continue without what has not arrived" }
