@@ -773,6 +773,14 @@ extension ServiceMessages {
         "This is not a domain.": "Das ist keine Domain.",
         "This is not a valid WebDAV address: {1}.": "Das ist keine gültige WebDAV-Adresse: {1}.",
         "This is not a valid etcd address: {1}.": "Das ist keine gültige etcd-Adresse: {1}.",
+        """
+        This is not the account that this device is signed in to, and whose file can't be read. Sign in at its address, \
+        or sign out first.
+        """:
+            """
+        Das ist nicht das Konto, bei dem dieses Gerät angemeldet ist und dessen Datei sich nicht lesen lässt. Melden \
+        Sie sich an seiner Adresse an, oder melden Sie sich zuerst ab.
+        """,
         "This recovery phrase was replaced by another one. Enter the new one.":
             "Diese Wiederherstellungswörter wurden durch andere ersetzt. Geben Sie die neuen ein.",
         "This request is too large for {1}.": "Diese Anfrage ist zu groß für {1}.",

@@ -265,10 +265,19 @@ import Testing
         try Data("junk".utf8).write(to: URL(filePath: directory + "/" + AccountFile.name))
         let words = RecoveryPhrase(of: key.key).words.joined(separator: " ")
         #expect(try keys(of: file.account).recoveryPhrase(marksShown: false) == words)
-        #expect(throws: BusError.self) { try keys(of: file.account).checkMayReplaceUnreadable(with: other.held) }
-        try keys(of: file.account).checkMayReplaceUnreadable(with: key.held)
+        let (foreign, _) = try account()
+        #expect(throws: BusError.self) { try keys.checkMayReplace(with: foreign.held) }
+        for held in [key.held, other.held, nil] { try keys.checkMayReplace(with: held) }
+        #expect(keys.candidates(at: "folder:///b").count == 2)
+        #expect(keys(of: file.account).isUnreadableEncrypted && !keys(of: plain).isUnreadableEncrypted)
+        #expect(throws: RemoteError.self) { try keys(of: plain).recoveryPhrase(marksShown: true) }
         // A new database doesn't know the account.
         let present = RecoveryPhrase(of: other.key).words.joined(separator: " ")
         #expect(try keys.recoveryPhrase(marksShown: false) == present)
+        // Others may have the account's next key already.
+        var next = key
+        next.stage = .moving
+        try next.write(.next, in: directory)
+        #expect(throws: RemoteError.self) { try keys(of: file.account).recoveryPhrase(marksShown: true) }
     }
 }

@@ -163,6 +163,14 @@ import UbiquitousStoreTesting
             try FileManager.default.removeItem(atPath: server.root + "/sync")
             let check = try await terminal.ctl("account", "resolve", "local", "--check")
             #expect(check.output == "would make the account's folder again", "\(check)")
+            #expect(!check.error.contains("nothing to resolve"), "\(check)")
+            // Results are in English, and the address of an account that is gone isn't right.
+            for words in [["doctor"], ["doctor", "--json"], ["status"]] {
+                let result = try await terminal.ctl(arguments: words, variables: ["LC_ALL=de_DE.UTF-8"])
+                #expect(result.output.contains("There is no folder") && !result.output.contains("Ordner"), "\(result)")
+            }
+            let doctor = try await terminal.ctl("doctor", server.url + "/sync")
+            #expect(doctor.code == 3 && doctor.output.contains("WRONG  sign-in: There is no folder"), "\(doctor)")
             expect(try await terminal.ctl("account", "resolve", "remote", "--check"), 4, "There is no folder")
             expect(try await terminal.ctl("account", "resolve", "local"), 0)
         }

@@ -43,15 +43,12 @@ struct AccountKeys {
     /// - Parameter isTrial: whether no account is created, so that such a key is forgotten.
     func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
-        do throws(RemoteError) {
-            if let file = try AccountFile.read(in: directory), file.isPlace(url),
-                file.isEncrypted == true || file.movingTo != nil
-            {
-                return protection(of: file).0
-            }
-        } catch {
-            // To sign in again is the way to repair a file that can't be read.
-            if let key = keyOfUnreadable { return .key(key.held) }
+        // To sign in again is the way to repair a file that can't be read. The keys that are there are candidates then.
+        if isUnreadable { return .none }
+        if let file = try AccountFile.read(in: directory), file.isPlace(url),
+            file.isEncrypted == true || file.movingTo != nil
+        {
+            return protection(of: file).0
         }
         if !options.encrypts { return .none }
         if let attempted = attempted.key(at: url) { return .key(attempted) }
@@ -66,7 +63,8 @@ struct AccountKeys {
     /// Returns the keys that may open an encrypted account at a URL without its phrase: that of an attempt to create it,
     /// and that of the account that is signed in, because the server may have another name now.
     func candidates(at url: String) -> [HeldKey] {
-        [attempted.key(at: url), present(elsewhereThan: url)].compactMap(\.self)
+        let own = isUnreadable ? stored.map(\.held) : [present(elsewhereThan: url)].compactMap(\.self)
+        return [attempted.key(at: url)].compactMap(\.self) + own
     }
 
     /// Runs `body` with what is known of the encryption of an account that the user signs in to and, without a phrase,
@@ -94,22 +92,27 @@ struct AccountKeys {
 
     // MARK: The keys
 
-    /// The account's key, if the account's file can't be read; `nil` if it can, or if there is no key.
+    /// Whether the account's file can't be read.
+    private var isUnreadable: Bool {
+        do { _ = try AccountFile.read(in: directory) } catch { return true }
+        return false
+    }
+
+    /// The account's key, if the account's file can't be read; `nil` if there is none. A new database doesn't know the
+    /// account; then it is the key that is in use.
     private var keyOfUnreadable: AccountKeyFile? {
-        do {
-            _ = try AccountFile.read(in: directory)
-            return nil
-        } catch {
-            return (try? AccountKeyFile.key(of: account, in: directory)) ?? (try? AccountKeyFile.read(in: directory))
-        }
+        account.isEmpty ? try? AccountKeyFile.read(in: directory) : try? AccountKeyFile.key(of: account, in: directory)
     }
 
     /// Whether the account's file can't be read, and the account is encrypted.
-    var isUnreadableEncrypted: Bool { keyOfUnreadable != nil }
+    var isUnreadableEncrypted: Bool { isUnreadable && keyOfUnreadable != nil }
 
-    /// Refuses to replace the key of an account whose file can't be read, if possibly nobody could open it afterwards.
-    func checkMayReplaceUnreadable(with held: HeldKey?) throws {
-        guard let key = keyOfUnreadable, key.key != held?.key else { return }
+    /// Whether a key is in one of the files.
+    func isStored(_ held: HeldKey) -> Bool { stored.contains { $0.key == held.key } }
+
+    /// Refuses to replace the stored keys by another one, if possibly nobody could open their accounts afterwards.
+    func checkMayReplace(with held: HeldKey?) throws {
+        guard let held, !isStored(held) else { return }
         try checkPhraseIsKnown()
     }
 
@@ -257,7 +260,7 @@ struct AccountKeys {
     /// - Parameter marksShown: whether the user has seen the phrase.
     func recoveryPhrase(marksShown: Bool) throws -> String {
         var key: AccountKeyFile
-        if let found = keyOfUnreadable {
+        if isUnreadable, let found = keyOfUnreadable, !stored.contains(where: { $0.stage == .moving }) {
             key = found
         } else {
             guard let file = try AccountFile.read(in: directory) else { throw UserAccount.notSignedIn }

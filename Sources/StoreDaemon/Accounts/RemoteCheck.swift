@@ -25,7 +25,9 @@ struct RemoteCheck {
         let areTheAccounts = file.map { $0.isPlace(request.url) && $0.credentials == request.credentials } ?? false
         if let file { request.takeAuthority(from: file) }
         var steps = try await remoteSteps(file)
-        if triesSignIn, steps.allSatisfy(\.isPassed) { steps.append(try await signInStep()) }
+        // The account that is signed in must be there: its folder may be gone, which is no obstacle to a new one.
+        let tries = triesSignIn || PresentAccount(account, at: request.url).file != nil
+        if tries, steps.allSatisfy(\.isPassed) { steps.append(try await signInStep()) }
         if areTheAccounts, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(
@@ -60,15 +62,14 @@ struct RemoteCheck {
     /// Opens the remote's account, as signing in would. Returns the step of a check that says whether signing in would
     /// be refused.
     private func signInStep() async throws -> BackendCheck {
-        let present = request.present(in: account.saved)
+        let present = PresentAccount(account, at: request.url)
         do {
             let remote = try await account.keys.withKeys(at: request.url, request.encryption, isTrial: true) {
-                protection, _ in try await open(protection)
+                protection, _ in try await open(protection, for: present)
             }
-            try request.check(remote, against: present)
             guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.inPlain, SignIn.inUse)) }
         } catch let error as RemoteError {
-            let error = request.failure(error, present)
+            let error = present.failure(error, hasPhrase: request.hasPhrase)
             let isNoObstacle =
                 error.code == .noAccount && request.createsAccount
                 || error.code == .otherKeys && request.encryption.rejectsOthers
@@ -79,11 +80,13 @@ struct RemoteCheck {
 
     private func refused(_ error: RemoteError) -> BackendCheck { BackendCheck(step: "sign-in", failed: error) }
 
-    private func open(_ protection: Protection) async throws -> RemoteAccount {
+    private func open(_ protection: Protection, for present: PresentAccount) async throws -> RemoteAccount {
         let backend = try account.remotes.makeBackend(request.url, request.credentials, protection)
         defer { UserAccount.close(backend) }
-        return try await account.attempts.make {
-            try await backend.untilCancelled { try await backend.open(creatingAccount: false) }
+        let (remote, held) = try await account.attempts.make {
+            try await backend.untilCancelled { (try await backend.open(creatingAccount: false), await backend.heldKey) }
         }
+        try present.check(remote, held, hasPhrase: request.hasPhrase, account.keys)
+        return remote
     }
 }

@@ -45,7 +45,7 @@ final class SavedAccount {
     ///
     /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
-        let former = try? read()
+        let (former, wasUnreadable) = (try? read(), isUnreadable)
         try AccountFile.keepFormer(in: directory)
         do {
             try file.write(in: directory)
@@ -53,6 +53,7 @@ final class SavedAccount {
             try body()
         } catch {
             note(former)
+            isUnreadable = wasUnreadable
             try AccountFile.restoreFormer(in: directory)
             throw error
         }

@@ -15,14 +15,15 @@ struct SignIn {
     private(set) var request: SignInRequest
     /// Whether sync stays paused, as a renewal leaves it.
     private var staysPaused = false
-    /// The account that is signed in at the same address.
-    private var present: AccountFile?
+    private var present = PresentAccount.elsewhere
     /// Its key and forms, if the request has a recovery phrase: the account may have moved to that phrase's key.
     private var formerForms: (AccountKey?, FormerForms) = (nil, FormerForms())
     /// How often the account had been signed out when this began.
     private let signOuts: Int
 
     private var keys: AccountKeys { account.keys }
+
+    private static let notEncrypted = RemoteError(.inPlain, "The account that is here is not encrypted.")
 
     /// Why values don't go along into an account.
     static let inUse = "The account already has data. Values can be brought only into a new account."
@@ -46,21 +47,22 @@ struct SignIn {
         if goesOn { return account.accountIdentifier }
         // To sign in again is the way to repair a file that can't be read, so it is read only where it is needed.
         if request.isRenewal { staysPaused = try account.saved.read()?.isPaused ?? false }
-        present = request.present(in: account.saved)
-        if request.encryption.phrase != nil, let present { formerForms = keys.former(of: present) }
+        present = PresentAccount(account, at: request.url)
+        if request.hasPhrase, let file = present.file { formerForms = keys.former(of: file) }
         try finish(try await enterWithAnyKey())
         return account.accountIdentifier
     }
 
     /// Enters the remote's account with the request's phrase, or with this device's keys.
     private func enterWithAnyKey() async throws -> RemoteAccount {
+        let creates = request.createsAccount && present.mayCreate(hasPhrase: request.hasPhrase)
         do {
-            return try await keys.withKeys(at: request.url, request.encryption, isTrial: !request.createsAccount) {
-                try await enter($0, creatingAccount: request.mayCreate(besides: present) && !$1)
+            return try await keys.withKeys(at: request.url, request.encryption, isTrial: !creates) {
+                try await enter($0, creatingAccount: creates && !$1)
             }
-        } catch let error as RemoteError where request.encryption.phrase == nil {
-            let error = request.failure(error, present)
-            if request.isRenewal, error.code == .keyNeeded || error.code == .reset {
+        } catch let error as RemoteError {
+            let error = present.failure(error, hasPhrase: request.hasPhrase)
+            if request.isRenewal, !request.hasPhrase, error.code == .keyNeeded || error.code == .reset {
                 try account.attempts.change { try takeCredentials(before: error) }
             }
             throw error
@@ -73,16 +75,16 @@ struct SignIn {
             try await $0.open(creatingAccount: creatingAccount, joiningFrom: former, rejectingOthers: rejectsOthers)
         } then: { backend, remote, held in
             try account.checkIsSignedIn(since: signOuts)
-            try request.check(remote, against: present)
+            try present.check(remote, held, hasPhrase: request.hasPhrase, keys)
             guard remote.isNew || !request.bringsValues else { throw BusError.store(.conflict, Self.inUse) }
-            // With a recovery phrase, the account in this remote may have moved to its key since.
-            if var present, !remote.isNamed(present.account) {
-                present.credentials = request.credentials
-                present.isPaused = staysPaused ? true : nil
-                return try account.adoptKey(present, to: remote, backend, held, formerForms.1)
+            guard held != nil || !request.encryption.encrypts else { throw Self.notEncrypted }
+            if let former = present.former(of: remote) {
+                var file = present.file ?? file(of: remote, isEncrypted: true)
+                (file.account, file.credentials) = (former, request.credentials)
+                file.isPaused = staysPaused ? true : nil
+                return try account.adoptKey(file, to: remote, backend, held, formerForms.1)
             }
-            try keys.checkMayReplaceUnreadable(with: held)
-            try keys.keep(held, wasShown: request.encryption.phrase != nil)
+            try keys.keep(held, wasShown: request.hasPhrase)
             try account.saved.commit(file(of: remote, isEncrypted: held != nil)) {
                 try account.sync.signIn(
                     to: backend, as: remote, bringingValues: request.bringsValues, deviceName: request.deviceName,

@@ -56,34 +56,8 @@ struct SignInRequest {
         credentials = credentials.completed(by: file.credentials)
     }
 
-    // MARK: The account that is signed in at the same address
-
-    /// Returns the account that is signed in at the request's address.
-    @BusActor
-    func present(in saved: SavedAccount) -> AccountFile? {
-        guard let file = try? saved.read(), file.isPlace(url) else { return nil }
-        return file
-    }
-
-    /// Whether an account may be created. If the one that is signed in is gone from its remote, its user has to say
-    /// which side is right, even if the request comes from somebody who only renews a password.
-    func mayCreate(besides present: AccountFile?) -> Bool {
-        createsAccount && (present == nil || encryption.phrase != nil)
-    }
-
-    /// Throws if the remote holds another account than the one that is signed in.
-    func check(_ remote: RemoteAccount, against present: AccountFile?) throws(RemoteError) {
-        guard let present, encryption.phrase == nil, !remote.isNamed(present.account) else { return }
-        throw RemoteError(.reset, "There is another account here than before.", reason: .accountReplaced)
-    }
-
-    /// Returns the error of signing in, given that of the remote.
-    func failure(_ error: RemoteError, _ present: AccountFile?) -> RemoteError {
-        guard error.code == .noAccount, present != nil, encryption.phrase == nil else { return error }
-        return error.isFolderMissing
-            ? RemoteError(.unavailable, error.message, reason: error.reason)
-            : RemoteError(.reset, "The account that was here is gone.")
-    }
+    /// Whether the user has given a recovery phrase.
+    var hasPhrase: Bool { encryption.phrase != nil }
 
     /// Takes the authority of a server's certificate from the account that is signed in, if it is on the same server
     /// and the request names none. It is no secret, and is the same for the whole server.

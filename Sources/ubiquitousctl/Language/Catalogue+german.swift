@@ -299,6 +299,8 @@ extension Catalogue {
             "Entscheiden Sie, welche Seite gilt: „ubiquitousctl account resolve local“ oder „remote“.",
         "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".":
             "Siehe „systemctl status ubiquitous-store“ und „journalctl -u ubiquitous-store“.",
+        "Sign in again at the same address; --discard-changes removes them.":
+            "Melden Sie sich an derselben Adresse noch einmal an; --discard-changes entfernt sie.",
         "Sign in with \"ubiquitousctl account sign-in URL\".":
             "Melden Sie sich mit „ubiquitousctl account sign-in URL“ an.",
         "Sign out anyway? [y/N]": "Trotzdem abmelden? [j/N]",

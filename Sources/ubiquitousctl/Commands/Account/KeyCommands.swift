@@ -82,6 +82,7 @@ struct UnlockCommand: ServiceCommand {
             account = try await Progress.showing("Syncing") { try await object.synced() }
         }
         if account.isReset, let error = account.lastError { throw error }
+        if account.isUnreadable, let error = account.lastError { throw error }
         guard account.isEncrypted || account.needsKey else {
             throw Failure(.refused, "The account is not encrypted, so it has no recovery phrase.")
         }

@@ -159,7 +159,8 @@ struct SignOutCommand: ServiceCommand {
                 try await object.signOut(
                     keepingValues: !clearValues, keepingLastKey: keepsLastKey, onlyChecking: true)
             }
-            return "sign out of \(account.backend)" + (clearValues ? ", and remove its values from this device" : "")
+            let place = account.isUnreadable ? "an account whose address is lost" : account.backend
+            return "sign out of \(place)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
             try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
         }
@@ -193,6 +194,10 @@ extension Failure {
     /// The error if removing values may lose some, because the remote isn't the one to which they were uploaded.
     static func perhapsUnsaved(_ account: AccountDescription) -> Failure {
         let reason: Sentence = "The remote may lack values of this device; removing them may lose them."
+        if account.isUnreadable {
+            return Failure(
+                .refused, reason, advice: "Sign in again at the same address; --discard-changes removes them.")
+        }
         if account.needsKey {
             return Failure(
                 .refused, reason,
