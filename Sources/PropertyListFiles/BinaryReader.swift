@@ -82,7 +82,7 @@ struct BinaryReader {
     }
 
     private func integer(_ marker: UInt8, _ start: Int) throws(FileError) -> Int64 {
-        // Writers use sixteen bytes for integers beyond signed 64 bits, and Swift's PropertyListEncoder for each UInt64.
+        // Writers use sixteen bytes for integers beyond signed 64 bits, and Swift's encoder for each UInt64.
         let size = 1 << Int(marker & 0x0F)
         guard size <= 16 else { throw failure(start, Self.tooLarge) }
         guard start + 1 + size <= offsets else { throw cut(start) }

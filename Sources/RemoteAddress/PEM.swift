@@ -14,7 +14,7 @@ package enum PEM {
     /// Returns how many blocks of any kind begin.
     package static func blocks(in bytes: [UInt8]) -> Int { count("-----BEGIN ", in: bytes) }
 
-    /// Returns the certificates of a file, encoded anew; `nil` if there are none, or if something else is among them that
+    /// Returns the certificates of a file, encoded anew; `nil` if there are none, if something else is among them that
     /// OpenSSL might read, or if reading them is much work.
     ///
     /// OpenSSL is to get only what was looked at here: it also sees blocks within lines, for example. It would compute

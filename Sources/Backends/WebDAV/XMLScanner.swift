@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // expat parses responses as they arrive. The input is considered hostile: depth, namespaces, the length of a token and
-// expat's memory are bounded, nothing external is loaded, and a document type is refused, and with it all entities that expand to much
-// more than their text.
+// expat's memory are bounded, nothing external is loaded, and a document type is refused, and with it all entities that
+// expand to much more than their text.
 
 internal import CExpat
 internal import Glibc

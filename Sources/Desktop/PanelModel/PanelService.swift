@@ -151,8 +151,8 @@ package final class PanelService {
         return try await attempt { try await $0.check(url, options, timeout: Self.patience) }
     }
 
-    /// Uploads pending changes, and returns what signing out means if the removal of the values still loses some; `nil` if
-    /// it loses none.
+    /// Uploads pending changes, and returns what signing out means if removing the values still loses some; `nil` if it
+    /// loses none.
     package func lossOnSigningOut() async throws -> String? {
         let account = try await account().uploadPendingChanges(timeout: Self.patience)
         return account.isSignedIn && AccountPage.losesChanges(account) ? AccountPage.signingOut(account) : nil

@@ -55,8 +55,8 @@ enum PresentAccount {
         }
     }
 
-    /// Returns this account's identifier, if it has got another since: with the user's phrase, or with a key that is on this
-    /// device, the account in the remote is this one after a move to that key.
+    /// Returns this account's identifier, if it has got another since: with the user's phrase, or with a key that is on
+    /// this device, the account in the remote is this one after a move to that key.
     func former(of remote: RemoteAccount) -> String? {
         let identifier =
             switch self {
@@ -80,8 +80,7 @@ enum PresentAccount {
         }
     }
 
-    private static let replaced = RemoteError(
-        .reset, "There is another account here than before.")
+    private static let replaced = RemoteError(.reset, "There is another account here than before.")
     private static let another = RemoteError(
         .denied,
         "This is not the account that this device is signed in to, and whose file can't be read. Sign in at its address, "

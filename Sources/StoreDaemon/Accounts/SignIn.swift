@@ -16,7 +16,8 @@ struct SignIn {
     /// Whether sync stays paused, as a renewal leaves it.
     private var staysPaused = false
     private var present = PresentAccount.elsewhere
-    /// Its key and forms, if the request has a recovery phrase: the account may have moved to that phrase's key.
+    /// The key and forms of the account that is signed in at the address, if the request has a recovery phrase: the
+    /// account may have moved to that phrase's key.
     private var formerForms: (AccountKey?, FormerForms) = (nil, FormerForms())
     /// How often the account had been signed out when this began.
     private let signOuts: Int

@@ -150,8 +150,8 @@ package struct AccountDescription: Sendable {
     /// Whether the user is signed in.
     package var isSignedIn: Bool { state != .signedOut }
 
-    /// Whether the service can't read its file with the account, so that nobody knows the address. Signing in there again
-    /// writes the file anew.
+    /// Whether the service can't read its file with the account, so that nobody knows the address. Signing in there
+    /// again writes the file anew.
     package var isUnreadable: Bool { isSignedIn && backend.isEmpty }
 
     /// Whether the remote was emptied or holds another account, so that the user has to decide.
