@@ -48,10 +48,14 @@ enum Schema {
         let found: [String]
         do {
             found = try BriefConnection(path, flags: SQLITE_OPEN_READONLY).definitions(atMost: mostDefinitions)
-        } catch let error
-            as DatabaseError
-            where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
-        { return true } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT { return false }
+        } catch let error as DatabaseError {
+            switch error.resultCode {
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB: return true
+            // There is no end to them.
+            case .SQLITE_INTERRUPT: return false
+            default: throw error
+            }
+        }
         let model = try BriefConnection(":memory:", flags: SQLITE_OPEN_READWRITE)
         try model.execute("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
         // What SQLite's ANALYZE leaves.
