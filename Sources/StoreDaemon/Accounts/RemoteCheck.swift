@@ -22,13 +22,13 @@ struct RemoteCheck {
         try account.daemon.configuration.check(scheme: request.url)
         let file = try? account.saved.read()
         try request.complete(from: account.saved)
-        let areTheAccounts = file.map { $0.isPlace(request.url) && $0.credentials == request.credentials } ?? false
+        let present = file.flatMap { $0.isPlace(request.url) ? $0 : nil }
+        let hasItsCredentials = present?.credentials == request.credentials
         if let file { request.takeAuthority(from: file) }
         var steps = try await remoteSteps(file)
         // The account that is signed in must be there: its folder may be gone, which is no obstacle to a new one.
-        let tries = triesSignIn || PresentAccount(account, at: request.url).file != nil
-        if tries, steps.allSatisfy(\.isPassed) { steps.append(try await signInStep()) }
-        if areTheAccounts, steps.allSatisfy(\.isPassed) {
+        if triesSignIn || present != nil, steps.allSatisfy(\.isPassed) { steps.append(try await signInStep()) }
+        if hasItsCredentials, steps.allSatisfy(\.isPassed) {
             steps.append(
                 BackendCheck(
                     step: "credentials", isPassed: true, detail: "they are those of the account that is signed in"))
