@@ -11,7 +11,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
-    case burst, fan, domains, authorities
+    case burst, fan, domains, authorities, curves
 
     var words: String {
         switch self {
@@ -37,6 +37,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .burst: "20 connections wait for a hundred calls each, none of which takes long"
         case .fan: "a domain of 16,000 keys changes, to which 480 subscriptions of a user listen"
         case .authorities: "a client signs in with 64 KiB of national flags for certificates, a hundred times at once"
+        case .curves: "a client signs in with 16 certificates with curves of their own, a hundred times at once"
         case .domains: "a client fills 40 domains with Booleans, which take much memory, and opens them"
         case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
         }
@@ -61,7 +62,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
         case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
-            .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities:
+            .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities, .curves:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

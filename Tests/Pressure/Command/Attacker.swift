@@ -47,7 +47,9 @@ struct Attacker: ParsableCommand {
         case .burst: try burst()
         case .fan: try fan()
         case .domains: try fillDomains()
-        case .authorities: try signIn()
+        // Swift takes long to search this as a text.
+        case .authorities: try signIn(with: Array(String(repeating: "\u{1F1E6}", count: 16_384).utf8))
+        case .curves: try signIn(with: Array(repeating: try TLSServer().curve, count: 16).flatMap(\.self))
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -118,14 +120,14 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// Signs in with what Swift takes long to search as a text.
-    private func signIn() throws {
+    /// Signs in with certificates to trust.
+    private func signIn(with authorities: [UInt8]) throws {
         var body = Wire()
         body.string("webdavs://127.0.0.1:9/x")
         body.array(alignment: 8) {
             $0.string("ca-pem")
             $0.signature("ay")
-            $0.array(alignment: 1) { $0.bytes += Array(String(repeating: "\u{1F1E6}", count: 16_384).utf8) }
+            $0.array(alignment: 1) { $0.bytes += authorities }
         }
         let account = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
         let client = try RawClient(address: address)

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Etcd
+internal import Foundation
 internal import PressureTesting
 internal import PropertyList
 internal import PropertyListFiles
@@ -29,33 +30,69 @@ struct Remotes: AsyncParsableCommand {
     /// - Returns: the rule that does not hold; `nil` if all do.
     private func run(_ lie: Lie) async throws -> String? {
         let site = try await Site(options.bus, policy: options.policy)
-        let server = try ScriptedServer { lie.answer(to: $0) }
+        let server = try lie.start()
         let account = try await BusClient(site.bus, as: Site.attacker).account
         let before = try await Measurement(of: site, seconds: seconds)
-        let url = "\(lie.scheme)://127.0.0.1:\(server.port)/x"
         let syncing = Task {
             while !Task.isCancelled {
                 do { try await account.syncNow() } catch {
                     try? await Task.sleep(for: .milliseconds(20))
                     // Some lies are found out at once, so that the user is not signed in.
-                    if try await account.state() == "signed-out" { _ = try? await account.signIn(url) }
+                    if try await account.state() == "signed-out" { _ = try? await account.signIn(server.url) }
                 }
             }
         }
         let during = try await Measurement(of: site, seconds: seconds)
         syncing.cancel()
-        server.end()
-        say(before.row("\(lie.words); \(server.requests.count) requests", during))
+        say(before.row(lie.words + server.note, during))
         if site.device.exit != nil { return "the service ended: \(site.device.log)" }
         return during.flaw(comparedWith: before)
     }
 }
 
+/// A server that lies.
+enum LyingServer {
+    case etcd(ScriptedServer)
+    case webDAV(ScriptedServer)
+    /// Lies before there is a secure connection.
+    case tls(TLSServer)
+    /// Never ends what comes before a secure connection.
+    case flood(FloodServer)
+
+    var url: String {
+        switch self {
+        case .etcd(let server): "etcd://127.0.0.1:\(server.port)/x"
+        case .webDAV(let server): "webdav://127.0.0.1:\(server.port)/x"
+        case .tls(let server): "webdavs://127.0.0.1:\(server.port)/x"
+        case .flood(let server): "webdavs://127.0.0.1:\(server.port)/x"
+        }
+    }
+
+    /// What the server knows of the requests.
+    var note: String {
+        switch self {
+        case .etcd(let server), .webDAV(let server): "; \(server.requests.count) requests"
+        case .tls: ""
+        case .flood(let server): "; \(server.sent >> 20) MiB sent"
+        }
+    }
+}
+
 /// The false answers that a server may give.
 enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
-    case numbers, pages, stores, contexts, values, texts, namespaces
+    case numbers, pages, stores, contexts, values, nesting, texts, namespaces, names, compression, handshakes, curves
+    case points
 
-    var scheme: String { self == .namespaces ? "webdav" : "etcd" }
+    func start() throws -> LyingServer {
+        switch self {
+        case .namespaces, .names: .webDAV(try ScriptedServer { [answer = multistatus] _ in answer })
+        case .compression: .webDAV(try ScriptedServer { [answer = try compressed()] _ in answer })
+        case .handshakes: .flood(try FloodServer(Self.record, atMost: .max))
+        case .curves: .tls(try TLSServer(sendsCurve: true))
+        case .points: .tls(try TLSServer(extensions: "crlDistributionPoints=\(Self.addresses)\n"))
+        default: .etcd(try ScriptedServer { answer(to: $0) })
+        }
+    }
 
     var words: String {
         switch self {
@@ -64,22 +101,52 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         case .stores: "30,000 stores with long names"
         case .contexts: "a store that 30,000 devices have written to"
         case .values: "answers of 500,000 empty values"
+        case .nesting: "answers of 100,000 objects in objects"
         case .texts: "errors of 900 KiB, with zeros"
         case .namespaces: "a million elements of a namespace whose name has 250 bytes"
+        case .names: "5 million elements with different names"
+        case .compression: "a gigabyte that is compressed twice on its way"
+        case .handshakes: "requests for a handshake without end"
+        case .curves: "a certificate with a curve of its own"
+        case .points: "a certificate with 1,000 CRL distribution points"
         }
     }
 
-    /// expat puts the namespace before the name of each element.
-    private static let elements: ServerAnswer = {
+    /// expat puts the namespace before the name of each element, and keeps different names.
+    private var multistatus: ServerAnswer {
         let name = String(repeating: "n", count: 250)
-        let elements = String(repeating: "<n:e/>", count: 1_000_000)
+        let elements =
+            self == .names
+            ? (0..<5_000_000).map { "<e\(String($0, radix: 36))/>" }.joined()
+            : String(repeating: "<n:e/>", count: 1_000_000)
         return ServerAnswer(
             207, ["Content-Type": "application/xml"],
             "<D:multistatus xmlns:D='DAV:' xmlns:n='\(name)'>\(elements)</D:multistatus>")
-    }()
+    }
 
-    func answer(to request: ServerRequest) -> ServerAnswer {
-        if self == .namespaces { return Self.elements }
+    private func compressed() throws -> ServerAnswer {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", "head -c 1G /dev/zero | gzip | gzip"]
+        process.standardOutput = output
+        try process.run()
+        let body = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip\r\n\r\n"
+        return ServerAnswer(bytes: Array(head.utf8) + body, closes: true)
+    }
+
+    /// A record with as many requests for a handshake as fit.
+    private static let record = [22, 3, 3, 64, 0] + [UInt8](repeating: 0, count: 1 << 14)
+
+    private static let addresses =
+        (0..<1000).map { "URI:http://\(String(repeating: "a", count: 60)).example/\($0)" }.joined(separator: ",")
+
+    private func answer(to request: ServerRequest) -> ServerAnswer {
+        if self == .nesting {
+            let object = "{\"\":{\"\":{\"\":{\"\":0}}}}"
+            return ServerAnswer(200, [:], "{\"a\":[\(String(repeating: object + ",", count: 100_000))0]}")
+        }
         if self == .texts {
             let text = String(repeating: "\\u0000e", count: 130_000)
             return ServerAnswer(400, [:], "{\"error\":\"\(text)\",\"code\":3}")
