@@ -51,7 +51,7 @@ extension HTTPFailure: CustomStringConvertible {
         case .timedOut(let host): "\(host) did not answer in time."
         case .cut(let host): "The connection to \(host) broke off."
         case .certificate(let host, let reason):
-            "The certificate of \(host) is not trusted: \(reason). \(Self.advice(on: reason))"
+            ["The certificate of \(host) is not trusted: \(reason).", Self.advice(on: reason)].joined(separator: " ")
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
         case .authority: "The certificates to trust are not valid PEM, or take too long to read."
@@ -72,17 +72,25 @@ extension HTTPFailure: CustomStringConvertible {
 
     /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
     private static func advice(on reason: String) -> String {
-        isOutOfDate(reason)
-            ? "Check this device's clock. If it is right, renew the server's certificate."
-            : "If the server has an authority of its own, sign in with its certificate."
+        if isOutOfDate(reason) {
+            "Check this device's clock. If it is right, renew the server's certificate."
+        } else if reason == otherName {
+            "Give the address with a name that is in the certificate, or renew the server's."
+        } else {
+            "If the server has an authority of its own, sign in with its certificate."
+        }
     }
 
     /// Whether another authority's certificate may be what is missing.
     package var isAuthorityUnknown: Bool {
-        if case .certificate(_, let reason) = self { !Self.isOutOfDate(reason) } else { false }
+        guard case .certificate(_, let reason) = self else { return false }
+        return !Self.isOutOfDate(reason) && reason != Self.otherName
     }
 
     private static func isOutOfDate(_ reason: String) -> Bool {
         reason.contains("not yet valid") || reason.contains("expired")
     }
+
+    /// The reason if a certificate has other names than the address.
+    static let otherName = "it is for another name"
 }

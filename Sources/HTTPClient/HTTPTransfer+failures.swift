@@ -67,7 +67,9 @@ extension HTTPTransfer {
     private var certificateReason: String {
         let result = curl.number(easy, CURLINFO_SSL_VERIFYRESULT)
         if result == shim_too_costly { return "it has too many names, and constraints on names, to compare" }
-        if String(cString: reason).contains("certificate") { return tlsReason }
+        let text = String(cString: reason)
+        if text.contains("subject name") { return HTTPFailure.otherName }
+        if text.contains("certificate") { return tlsReason }
         // The numbers are X509_V_ERR_…: see X509_STORE_CTX_get_error(3).
         return switch result {
         case 9: "certificate is not yet valid"

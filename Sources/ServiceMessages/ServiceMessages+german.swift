@@ -3,7 +3,8 @@
 extension ServiceMessages {
     /// The service's messages in German. A test compares them with the sources.
     static let german: [String: String] = [
-        " Symbolic links are not followed.": " Symbolischen Links folgt der Dienst nicht.",
+        " It is a file, or a symbolic link that the service doesn't follow.":
+            " Dort ist eine Datei oder ein symbolischer Link, dem der Dienst nicht folgt.",
         "\"\" is a program's own domain; name the program, too.":
             "\"\" ist die eigene Domain eines Programms; geben Sie auch das Programm an.",
         "\"reject-others\" needs a \"recovery-phrase\".": "„reject-others“ erfordert „recovery-phrase“.",
@@ -49,7 +50,6 @@ extension ServiceMessages {
         "A device's published state of the store {1} doesn't match its digest.":
             "Der von einem Gerät veröffentlichte Stand des Speichers {1} passt nicht zu seiner Prüfsumme.",
         "A dictionary has the key \"{1}\" twice.": "Ein Dictionary enthält den Schlüssel „{1}“ zweimal.",
-        "A file of the data can't be copied ({1}).": "Eine Datei der Daten lässt sich nicht kopieren ({1}).",
         "A file that says which account is here is damaged or has not arrived completely.":
             """
         Eine Datei, in der steht, welches Konto hier liegt, ist beschädigt oder noch nicht vollständig \
@@ -146,6 +146,8 @@ extension ServiceMessages {
         "Did you mean {1}?": "Meinten Sie {1}?",
         "Give either a user and a password, or a token.":
             "Geben Sie entweder Benutzername und Passwort oder ein Token an.",
+        "Give the address with a name that is in the certificate, or renew the server's.":
+            "Geben Sie die Adresse mit einem Namen an, der im Zertifikat steht, oder erneuern Sie das des Servers.",
         "If it has TLS, the address must begin with etcds://.":
             "Verwendet der Server TLS, muss die Adresse mit etcds:// beginnen.",
         "If it has TLS, the address must begin with webdavs://.":
@@ -312,6 +314,14 @@ extension ServiceMessages {
         Das Konto wechselt gerade zu einem neuen Schlüssel, den nur dieses Gerät hat. Warten Sie, bis der \
         Wechsel beendet ist.
         """,
+        """
+        The account is moving to a new key, for which this device needs all of its values. Remove the store when the \
+        move is complete.
+        """:
+            """
+        Das Konto wechselt gerade zu einem neuen Schlüssel; dafür braucht dieses Gerät alle seine Werte. Entfernen \
+        Sie den Speicher, wenn der Wechsel abgeschlossen ist.
+        """,
         "The account is moving to a new key. Wait until the move is complete.":
             "Das Konto wechselt gerade zu einem neuen Schlüssel. Warten Sie, bis der Wechsel beendet ist.",
         "The account is moving to another key.": "Das Konto wechselt gerade zu einem anderen Schlüssel.",
@@ -342,6 +352,14 @@ extension ServiceMessages {
         """,
         "The account names {1} stores, and {2} is the most that are read.":
             "Das Konto nennt {1} Speicher; gelesen werden höchstens {2}.",
+        """
+        The account that is here is not encrypted, although this device knows it as encrypted. Somebody who can write \
+        to the remote has replaced it.
+        """:
+            """
+        Das Konto dort ist nicht verschlüsselt, obwohl dieses Gerät es als verschlüsseltes kennt. Jemand mit \
+        Schreibrecht am Speicherort hat es ersetzt.
+        """,
         "The account that is here is not encrypted, so it has no recovery phrase.":
             "Das Konto hier ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
         "The account that is here is not encrypted.": "Das Konto hier ist nicht verschlüsselt.",
@@ -386,7 +404,7 @@ extension ServiceMessages {
         Die UID des aufrufenden Programms ist eine untergeordnete für Container (/etc/subuid) und kann keine \
         Speicher haben.
         """,
-        "The certificate of {1} is not trusted: {2}. {3}": "Dem Zertifikat von {1} wird nicht vertraut: {2}. {3}",
+        "The certificate of {1} is not trusted: {2}.": "Dem Zertifikat von {1} wird nicht vertraut: {2}.",
         "The certificates to trust are not valid PEM, or take too long to read.":
             "Die angegebenen Zertifikate sind kein gültiges PEM, oder es dauert zu lange, sie zu lesen.",
         """
@@ -463,6 +481,7 @@ extension ServiceMessages {
             "Die Datei, in der steht, welches Konto hier liegt, ist beschädigt oder noch nicht vollständig angekommen.",
         "The file {1} on {2} is damaged, or has not arrived completely.":
             "Die Datei {1} auf {2} ist beschädigt oder noch nicht vollständig angekommen.",
+        "The file {1}/{2} can't be copied: {3}.": "Die Datei {1}/{2} lässt sich nicht kopieren: {3}.",
         "The flags 0x{1} are unknown.": "Die Flags 0x{1} sind unbekannt.",
         "The folder h holds names with control characters, which nobody gives; they are passed over.":
             "Der Ordner h enthält Namen mit Steuerzeichen, die kein Gerät vergibt; sie werden übergangen.",
@@ -912,6 +931,7 @@ extension ServiceMessages {
         "it has too many namespaces": "sie hat zu viele Namensräume",
         "it has {1} strings; the most are {2}": "es sind {1} Zeichenketten; erlaubt sind höchstens {2}",
         "it is cut off": "sie ist abgeschnitten",
+        "it is for another name": "es gilt für einen anderen Namen",
         "it is longer than that of any account": "sie ist länger als die jedes Kontos",
         "it is not XML ({1})": "sie ist kein XML ({1})",
         "it is not a dictionary": "es ist kein Dictionary",
@@ -1069,6 +1089,8 @@ extension ServiceMessages {
         "{1} exists, but is not what was expected: {2}.{3}": "{1} ist vorhanden, aber nicht das Erwartete: {2}.{3}",
         "{1} has TLS: the address must begin with etcds://.":
             "{1} verwendet TLS: Die Adresse muss mit etcds:// beginnen.",
+        "{1} has a database of {2} bytes, which is more than DatabaseBytes= allows.":
+            "{1} hat eine Datenbank mit {2} Bytes; das ist mehr, als DatabaseBytes= erlaubt.",
         "{1} has a database that this service has not made.":
             "{1} hat eine Datenbank, die nicht von diesem Dienst stammt.",
         "{1} is damaged. Unlock the account again with its recovery phrase.":

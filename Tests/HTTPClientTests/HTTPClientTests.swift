@@ -563,6 +563,14 @@ struct HTTPClientTests {
         #expect(outcome == (options.count == 1 ? "200" : "no connection"))
     }
 
+    @Test func `a certificate for another name is named as the reason, and no authority is asked for`() async throws {
+        let server = try TLSServer(hosts: "DNS:dav.example")
+        #expect(try await outcome(of: server) == HTTPFailure.otherName)
+        let failure = HTTPFailure.certificate("127.0.0.1", reason: HTTPFailure.otherName)
+        #expect(failure.description.contains("Give the address with a name that is in the certificate"))
+        #expect(!failure.isAuthorityUnknown)
+    }
+
     @Test(arguments: [(8, "200"), (9, "certificate chain too long")])
     func `a server has few certificates checked`(_ intermediates: Int, _ expected: String) async throws {
         let server = try TLSServer(intermediates: intermediates)

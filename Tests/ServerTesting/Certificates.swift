@@ -6,13 +6,15 @@ internal import Foundation
 enum Certificates {
     private static let usualKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
-    /// Makes `cert.pem` and `key.pem` for 127.0.0.1 and localhost, and `chain.pem` with the intermediate certificates.
-    /// - Parameter names: how many names the server's certificate has besides, each of which is compared with as many that
-    ///   each intermediate certificate excludes, or the authority's if there is none.
+    /// Makes `cert.pem` and `key.pem`, and `chain.pem` with the intermediate certificates.
+    /// - Parameters:
+    ///   - hosts: whom the server's certificate is for.
+    ///   - names: how many names it has besides, each of which is compared with as many that each intermediate
+    ///     certificate excludes, or the authority's if there is none.
     /// - Returns: the authority's certificate.
     static func make(
-        in directory: String, serverKey: [String] = usualKey, intermediates: Int = 0, names: Int = 0,
-        extensions: String = ""
+        in directory: String, serverKey: [String] = usualKey, hosts: String = "DNS:localhost,IP:127.0.0.1",
+        intermediates: Int = 0, names: Int = 0, extensions: String = ""
     ) throws -> [UInt8] {
         let authority = "\(directory)/ca"
         // To compare names takes longer the later they differ.
@@ -41,7 +43,7 @@ enum Certificates {
         let others = (0..<names).map { ",DNS:\(prefix)c\($0)" }.joined()
         try sign(
             "\(directory)/server", "localhost", serverKey,
-            "subjectAltName=DNS:localhost,IP:127.0.0.1\(others)\n\(extensions)", by: issuer)
+            "subjectAltName=\(hosts)\(others)\n\(extensions)", by: issuer)
         let files = FileManager.default
         try files.moveItem(atPath: "\(directory)/server.pem", toPath: "\(directory)/cert.pem")
         try files.moveItem(atPath: "\(directory)/server.key", toPath: "\(directory)/key.pem")

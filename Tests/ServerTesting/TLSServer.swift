@@ -19,20 +19,21 @@ public final class TLSServer: Sendable {
     ///
     /// - Parameters:
     ///   - options: options of `openssl s_server` for the key agreement.
+    ///   - hosts: whom its certificate is for.
     ///   - intermediates: the number of certificates between the server's and its authority's.
     ///   - names: the number of names in its certificate, and of those that each intermediate one excludes.
     ///   - extensions: more extensions of its certificate.
     ///   - sendsCurve: whether it sends ``curve``, too.
     public init(
-        _ options: [String] = [], intermediates: Int = 0, names: Int = 0, extensions: String = "",
-        sendsCurve: Bool = false
+        _ options: [String] = [], hosts: String = "DNS:localhost,IP:127.0.0.1", intermediates: Int = 0, names: Int = 0,
+        extensions: String = "", sendsCurve: Bool = false
     ) throws {
         port = try Socket.freePort()
         directory = FileManager.default.temporaryDirectory.path + "/ubiquitous-store-tls-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         authority = try Certificates.make(
-            in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], intermediates: intermediates,
-            names: names, extensions: extensions)
+            in: directory, serverKey: ["-newkey", "rsa:2048", "-nodes"], hosts: hosts,
+            intermediates: intermediates, names: names, extensions: extensions)
         curve = try Certificates.withOwnCurve(directory + "/curve.pem")
         let program = try Certificates.run(["which", "openssl"])
         let files = ["-cert", directory + "/cert.pem", "-key", directory + "/key.pem"]

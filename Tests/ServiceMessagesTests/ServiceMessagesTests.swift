@@ -41,6 +41,10 @@ import Testing
             #"There is no folder /dav on dav.example. If it was deleted, "ubiquitousctl account resolve local" creates it again from this device."#,
             #"Auf dav.example gibt es keinen Ordner /dav. Wurde der Ordner gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an."#
         ), (#"There is no store "a. B is on c"."#, #"„a. B is on c“"#),
+        (
+            "The certificate of a is not trusted: self-signed certificate. If the server has an authority of its own, sign in with its certificate. Name it.",
+            "nicht vertraut: es ist selbst signiert. Hat der Server eine eigene"
+        ),
     ])
     func `advice that follows a message is a sentence of its own`(message: String, german: String) {
         let translation = ServiceMessages(ServiceMessages.german).translation(of: message)

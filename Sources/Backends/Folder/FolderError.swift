@@ -18,7 +18,8 @@ extension RemoteError {
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
         case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
-            let hint = error.number == ENOTDIR ? " Symbolic links are not followed." : ""
+            let hint =
+                error.number == ENOTDIR ? " It is a file, or a symbolic link that the service doesn't follow." : ""
             self.init(.denied, "\(path) exists, but is not what was expected: \(error.description).\(hint)")
         case ENOSPC, EDQUOT, EFBIG:
             self.init(.full, "There is no space left for \(path): \(error.description).")

@@ -200,7 +200,9 @@ package final class WebDAVStorage: BlobStorage {
 
     func answer(_ response: HTTPResponse, _ name: String) -> RemoteError {
         if response.isPage, response.status < 400 { return page }
-        return RemoteError(response, from: address(name), hasCredentials: hasCredentials)
+        // Where there is no WebDAV, users look for the path that they gave.
+        let place = response.status == 405 || response.status == 501 ? url.address : address(name)
+        return RemoteError(response, from: place, hasCredentials: hasCredentials)
     }
 
     /// The error if something other than the WebDAV server answers at its address.
