@@ -168,8 +168,13 @@ package actor FolderStorage: BlobStorage {
                 // FAT and some servers have no links. Then readers may see the file before it is whole.
                 guard [EPERM, EMLINK, ENOSYS, ENOTSUP].contains(error.number) else { throw error }
                 let file = try directory.open(target, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
-                try file.write(bytes)
-                try file.synchronize()
+                do throws(SystemError) {
+                    try file.write(bytes)
+                    try file.synchronize()
+                } catch {
+                    try directory.remove(target)
+                    throw error
+                }
             }
             try directory.remove(temporary)
         }
