@@ -5,6 +5,9 @@ public enum DataNames {
     /// The name of an empty file that marks data that a restore has set aside: what was restored, or what it replaced.
     public static let copyMark = "copy"
 
+    /// The beginning of the name of a copy that `BackUp` makes in the state directory; a number follows.
+    public static let backupPrefix = "backup."
+
     /// The name of the file in a backup that names the data that could not be copied, and why.
     public static let notCopied = "not-copied"
 

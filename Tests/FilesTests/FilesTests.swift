@@ -76,6 +76,32 @@ import Testing
         }
     }
 
+    @Test func `a copy has the holes of its file, and replaces nothing`() throws {
+        try withDirectory {
+            let (path, copy) = (directory + "/file", directory + "/copy")
+            for pieces: [(Int, [UInt8])] in [[], [(0, [1])], [(1 << 36, [1])], [(5, [1, 2]), (3 << 30, [3])]] {
+                try Files.write(path, [])
+                let file = try #require(FileHandle(forUpdatingAtPath: path))
+                for (offset, bytes) in pieces {
+                    try file.seek(toOffset: UInt64(offset))
+                    try file.write(contentsOf: bytes)
+                }
+                try file.truncate(atOffset: 1 << 40)
+                try Files.copy(path, to: copy)
+                var (old, new) = (stat(), stat())
+                #expect(stat(path, &old) == 0 && stat(copy, &new) == 0)
+                #expect(new.st_size == 1 << 40 && new.st_blocks <= old.st_blocks + 8 && new.st_mode & 0o777 == 0o600)
+                let copied = try #require(FileHandle(forReadingAtPath: copy))
+                for (offset, bytes) in pieces {
+                    try copied.seek(toOffset: UInt64(offset))
+                    #expect(try copied.read(upToCount: bytes.count) == Data(bytes))
+                }
+                #expect(throws: SystemError(EEXIST)) { try Files.copy(path, to: copy) }
+                unlink(copy)
+            }
+        }
+    }
+
     @Test func `a directory is made with those above it, and one below a file can't be`() throws {
         try withDirectory {
             let path = directory + "/a/b"

@@ -9,13 +9,14 @@ internal import StoreEngine
 
 /// Copies of all users' data, made while the service runs. Each is a directory in the state directory.
 ///
-/// Each database is copied in one transaction, and then the other files. The service replaces those only as a whole, and
-/// before it writes the database. So a copy is in a state that a crash could have left, and the next start recovers from
-/// it.
+/// Each database is copied in one transaction, and then the other files. The service replaces those only as a whole,
+/// and before it writes the database. So a copy is in a state that a crash could have left, and the next start recovers
+/// from it. Nobody writes data that was set aside, and SQLite doesn't read it here, because it may come from an archive
+/// that somebody else has made: see ``UserDatabase/prepareForeign(in:)``.
 ///
 /// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
 enum DataBackup {
-    private static let prefixes = ["backup.", "restore."]
+    private static let prefixes = [DataNames.backupPrefix, "restore."]
     /// The age, in microseconds, at which a copy is removed, because an interrupted program has left it.
     private static let longestLife: UInt64 = 86_400_000_000
 
@@ -83,27 +84,38 @@ enum DataBackup {
     private static func copy(_ data: UserData, to path: String) throws {
         let directory = data.path
         try make(path)
-        try DatabaseFile.copy(from: directory, to: path)
-        // A key is written before the file that names it.
-        try copyFile(AccountFile.name, from: directory, to: path)
-        let names: [String]
-        do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
-            throw BusError.failed("The directory \(directory) can't be read: \(error).")
-        }
-        for name in names where !DatabaseFile.includes(name) && name != AccountFile.name {
-            try copyFile(name, from: directory, to: path)
+        if !data.isSetAside { try DatabaseFile.copy(from: directory, to: path) }
+        // A key is written before the file that names it, and may move to the other slot meanwhile.
+        let first = [AccountFile.name, AccountKeyFile.Slot.next.rawValue]
+        for name in first { try copyFile(name, from: directory, to: path) }
+        try copyFiles(from: directory, to: path) {
+            !first.contains($0) && (data.isSetAside || !DatabaseFile.includes($0))
         }
         try MachineRecord.write(in: path, uid: data.uid)
     }
 
+    private static func copyFiles(from directory: String, to path: String, where isWanted: (String) -> Bool) throws {
+        let names: [String]
+        do throws(SystemError) { names = try DirectoryListing.list(directory) } catch {
+            throw BusError.failed("The directory \(directory) can't be read: \(error).")
+        }
+        for name in names where isWanted(name) {
+            var status = stat()
+            guard lstat("\(directory)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                try copyFile(name, from: directory, to: path)
+                continue
+            }
+            try make("\(path)/\(name)")
+            try copyFiles(from: "\(directory)/\(name)", to: "\(path)/\(name)") { _ in true }
+        }
+    }
+
     private static func copyFile(_ name: String, from directory: String, to path: String) throws {
-        do {
-            try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(path)/\(name)")
-        } catch {
+        do throws(SystemError) { try Files.copy("\(directory)/\(name)", to: "\(path)/\(name)") } catch {
             // A file that has disappeared was a temporary one.
             if access("\(directory)/\(name)", F_OK) != 0 { return }
-            if (error as? CocoaError)?.code == .fileWriteOutOfSpace { throw EngineError.diskFull }
-            throw BusError.failed("A file of the data can't be copied (\(error.localizedDescription)).")
+            if error.number == ENOSPC || error.number == EDQUOT { throw EngineError.diskFull }
+            throw BusError.failed("The file \(directory)/\(name) can't be copied: \(error).")
         }
     }
 
