@@ -31,6 +31,35 @@ import Testing
         #expect(try UserDatabase.isOwn(in: device.directory))
     }
 
+    /// SQLite keeps what it has read of a schema before the damage, and answers queries with it.
+    @Test func `what stands before the damage in a schema counts`() throws {
+        device.close()
+        try FileManager.default.removeItem(atPath: device.file)
+        let other = (0..<30).map { "CREATE TABLE t\($0) (x);" }.joined()
+        try device.sql("PRAGMA page_size = 512; CREATE VIEW store AS SELECT 1 AS id;" + other)
+        var file = try bytes()
+        #expect(file[100] == 5, "the schema has one page")
+        let last = file[108..<112].reduce(0) { $0 << 8 | Int($1) }
+        file[(last - 1) * 512] = 0xFF
+        try put(file)
+        #expect(try !UserDatabase.isOwn(in: device.directory))
+    }
+
+    @Test func `the database of a salvage that was interrupted takes its place before it is checked`() throws {
+        _ = try device.store("one")
+        try device.write([("k", .string("v"))], to: "one")
+        device.close()
+        try device.sql("CREATE VIEW v AS SELECT 1")
+        try FileManager.default.moveItem(atPath: device.file, toPath: device.file + ".new")
+        try UserDatabase.prepareForeign(in: device.directory)
+        #expect(try !UserDatabase.isOwn(in: device.directory))
+        #expect(UserDatabase.size(in: device.directory) > 0)
+        // There is a database already.
+        try Data([1]).write(to: URL(filePath: device.file + ".new"))
+        try UserDatabase.prepareForeign(in: device.directory)
+        #expect(!FileManager.default.fileExists(atPath: device.file + ".new"))
+    }
+
     /// SQLite doesn't check that each page has one parent, so a query of such a file need not end.
     @Test func `a database whose few pages lead to rows without end is damaged`() throws {
         _ = try device.store("one")

@@ -86,14 +86,24 @@ extension Daemon {
         try await files.result { try user.settle() }
     }
 
+    /// Refuses data of an archive whose database would do harm here. Only what is checked is used later.
     private func checkDatabase(of data: UserData) async throws {
-        guard try await files.result(of: { try UserDatabase.isOwn(in: data.path) }) else {
-            throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
+        let largest = 2 * configuration.bounds.largestDatabase
+        try await files.result {
+            try UserDatabase.prepareForeign(in: data.path)
+            let size = UserDatabase.size(in: data.path)
+            guard size <= largest else {
+                throw BusError.invalidArguments(
+                    "\(data.name) has a database of \(size) bytes, which is more than DatabaseBytes= allows.")
+            }
+            guard try UserDatabase.isOwn(in: data.path) else {
+                throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
+            }
         }
     }
 
-    /// Replaces the database of data that is to be adopted, if it is damaged. Reading it later, on the bus's thread, might
-    /// not end.
+    /// Replaces the database of data that is to be adopted, if it is damaged. Reading it later, on the bus's thread,
+    /// might not end.
     private func salvage(_ data: UserData) async throws {
         let (time, logger) = (environment.time(), logger)
         try await files.result {

@@ -39,16 +39,14 @@ struct BriefConnection: ~Copyable {
     /// SQLite doesn't notice that the pages of a file are no tree: a few of them can have as many rows as one likes.
     private func bound(steps: Int32) { sqlite3_progress_handler(handle, steps, { _ in 1 }, nil) }
 
-    /// Returns what the database's schema defines, each with its type and name. Definitions that SQLite can't parse are
-    /// among them.
-    /// - Returns: at most `count` of them.
+    /// Reads what the database's schema defines, each with its type and name: at most `count` definitions. Those that
+    /// SQLite can't parse are among them.
     /// - Throws: `DatabaseError`, also if one has more than 64 KiB, or if there are very many.
-    func definitions(atMost count: Int) throws -> [String] {
+    func definitions(atMost count: Int, _ body: (String) -> Void) throws {
         bound(steps: 1_000_000)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 10)
         try execute("PRAGMA writable_schema = ON")
-        return try strings(
-            "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)")
+        try forEach("SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)", body)
     }
 
     /// Returns the first thing that is wrong with the file's structure; `nil` if nothing is. A file of 256 MB takes 50
@@ -61,18 +59,24 @@ struct BriefConnection: ~Copyable {
 
     /// Returns the first column of a query's rows; nothing if there is no such table.
     func strings(_ query: String) throws -> [String] {
+        var strings: [String] = []
+        try forEach(query) { strings.append($0) }
+        return strings
+    }
+
+    /// Reads the first column of a query's rows; nothing if there is no such table.
+    private func forEach(_ query: String, _ body: (String) -> Void) throws {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
         switch sqlite3_prepare_v2(handle, query, -1, &statement, nil) {
         case SQLITE_OK: break
-        case SQLITE_ERROR: return []
+        case SQLITE_ERROR: return
         default: throw failure
         }
-        var strings: [String] = []
         while true {
             switch sqlite3_step(statement) {
-            case SQLITE_ROW: strings.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
-            case SQLITE_DONE: return strings
+            case SQLITE_ROW: body(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+            case SQLITE_DONE: return
             default: throw failure
             }
         }

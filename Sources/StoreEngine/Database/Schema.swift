@@ -42,15 +42,17 @@ enum Schema {
     /// Returns whether the database at a path defines nothing but what a version of this program does.
     ///
     /// Anything else may have been put there to do harm: a query of a view that stands in a table's place need not end.
-    /// A database whose definitions can't be read is damaged, and nothing of it is used.
+    /// If the definitions can be read only up to a damaged place, those before it decide. A salvage uses no others.
     static func isOwn(_ path: String) throws -> Bool {
         guard access(path, F_OK) == 0 else { return true }
-        let found: [String]
+        var found: [String] = []
         do {
-            found = try BriefConnection(path, flags: SQLITE_OPEN_READONLY).definitions(atMost: mostDefinitions)
+            try BriefConnection(path, flags: SQLITE_OPEN_READONLY).definitions(atMost: mostDefinitions) {
+                found.append($0)
+            }
         } catch let error as DatabaseError {
             switch error.resultCode {
-            case .SQLITE_CORRUPT, .SQLITE_NOTADB: return true
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB: break
             // There is no end to them.
             case .SQLITE_INTERRUPT: return false
             default: throw error
@@ -65,7 +67,7 @@ enum Schema {
         ]
         for version in versions {
             try model.execute(version)
-            own.formUnion(try model.definitions(atMost: mostDefinitions))
+            try model.definitions(atMost: mostDefinitions) { own.insert($0) }
         }
         return found.count < mostDefinitions && own.isSuperset(of: found)
     }

@@ -2,10 +2,14 @@
 
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 internal import PropertyList
 internal import Replication
 
 extension Salvage {
+    /// More bytes than a row has in any version.
+    private static let longestRow: Int32 = 32 << 20
+
     /// Reads what can be read of the database, without moving it.
     func read(knownAccount: String?) -> Saved {
         var saved = Saved()
@@ -14,7 +18,11 @@ extension Salvage {
         configuration.readonly = true
         configuration.busyMode = .timeout(1)
         // Without this, SQLite reads nothing of a file shorter than its header says, or with a damaged schema.
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+        configuration.prepareDatabase { db in
+            // A row of a damaged file can claim to have a gigabyte.
+            sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, Self.longestRow)
+            try db.execute(sql: "PRAGMA writable_schema = ON")
+        }
         guard !Self.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
             return saved
         }

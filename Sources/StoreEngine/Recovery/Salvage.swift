@@ -95,6 +95,14 @@ struct Salvage {
         try rename(path + newSuffix, to: path)
     }
 
+    /// Moves the new database of another program's salvage into place, and removes what is left of it.
+    static func finishForeign(in directory: String) throws {
+        let path = directory + "/" + DatabaseFile.name
+        unlink(path + "-journal")
+        try finish(in: directory)
+        for suffix in suffixes + ["-journal"] { unlink(path + newSuffix + suffix) }
+    }
+
     // MARK: The trace
 
     /// The name of an empty file that records that a database exists, so that an empty or missing one is known as lost.

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Glibc
 internal import Replication
 
 extension UserDatabase {
+    /// Prepares a directory's database that another program may have made. Before this, SQLite must not read it.
+    ///
+    /// A rollback journal can name any file, which SQLite then deletes. The service's databases have one only while
+    /// they are being made. A database from a salvage that was interrupted takes its place now, so that it is checked.
+    package static func prepareForeign(in directory: String) throws(EngineError) {
+        do { try Salvage.finishForeign(in: directory) } catch { throw EngineError(error) }
+    }
+
+    /// Returns the size of a directory's database in bytes; zero if it has none.
+    package static func size(in directory: String) -> Int {
+        var status = stat()
+        return stat("\(directory)/\(DatabaseFile.name)", &status) == 0 ? Int(status.st_size) : 0
+    }
+
     /// Returns whether a directory's database, if it has one, defines only what this program does.
     package static func isOwn(in directory: String) throws(EngineError) -> Bool {
         do { return try Schema.isOwn("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
