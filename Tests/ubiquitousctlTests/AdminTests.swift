@@ -219,11 +219,112 @@ import UbiquitousStoreTesting
             try FileManager.default.createSymbolicLink(
                 atPath: "\(place)/\(name)", withDestinationPath: "../u\(getuid())/\(name)")
             let archive = terminal.file("data.tar")
-            let tar = try Process.run(
-                URL(filePath: "/usr/bin/tar"), arguments: ["-C", terminal.file("archive"), "-cf", archive, "."])
-            tar.waitUntilExit()
+            try Self.tar("-C", terminal.file("archive"), "-cf", archive, ".")
             expect(try await terminal.ctl("admin", "restore", "--replace", archive), 2, name, "is a link or not a file")
             #expect(Self.others(terminal).isEmpty)
+        }
+    }
+
+    /// A rollback journal can name any file, for SQLite to delete. There is none beside a database of a backup.
+    @Test(.enabled(if: user != nil, needsName), arguments: ["u7", "u7.nobody.1700000000"])
+    func `an archive with a rollback journal deletes nothing, and its database is used`(name: String) async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let (first, second) = (terminal.file("first.tar"), terminal.file("second.tar"))
+            expect(try await terminal.ctl("admin", "backup", first), 0)
+            let place = terminal.file("archive")
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            try Self.tar("-C", place, "-xf", first)
+            let (victim, data) = (terminal.file("victim"), "\(place)/\(name)")
+            try terminal.write("victim", "mine")
+            try FileManager.default.moveItem(atPath: "\(place)/u\(getuid())", toPath: data)
+            let database = "\(data)/stores.sqlite"
+            try Self.journal(of: database, naming: victim).write(to: URL(filePath: database + "-journal"))
+            // A salvage that was interrupted leaves its database under this name.
+            if name == "u7" { try FileManager.default.moveItem(atPath: database, toPath: database + ".new") }
+            try Self.tar("-C", place, "-cf", second, ".")
+
+            try await Terminal.with { other in
+                #expect(try await other.ctl("admin", "restore", second).code == 0)
+                if name == "u7" { #expect(try await other.store().value("theme") == .string("dark")) }
+                expect(try await other.ctl("admin", "backup", other.file("backup.tar")), 0)
+                #expect(terminal.text("victim") == "mine")
+            }
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
+    func `root works in no directory that isn't the service's user's`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            chown(terminal.device.stateDirectory, 65533, 65533)
+            defer { chown(terminal.device.stateDirectory, 0, 0) }
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 3, "not a directory of the service's user")
+            #expect(access(archive, F_OK) != 0)
+        }
+    }
+
+    /// The newest four copies of a user are kept, by the times in their names.
+    @Test(.enabled(if: geteuid() == 0, "only root may name other users"))
+    func `what an archive calls a copy of a time to come removes no copy of this machine`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let archive = terminal.file("data.tar")
+            for number in 0..<5 {
+                let data = terminal.file("archive/u65533.x.\(1_099_511_627_771 + number)")
+                try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+                for name in ["user", "copy"] {
+                    try Data("x".utf8).write(to: URL(filePath: "\(data)/\(name)"))
+                }
+            }
+            try Self.tar("-C", terminal.file("archive"), "-cf", archive, ".")
+            let own = try terminal.device.directory.makeDirectory("state/u65533.x.1700000000", mode: 0o700)
+            for name in ["user", "copy"] { try Data("x".utf8).write(to: URL(filePath: "\(own)/\(name)")) }
+            #expect(try await terminal.ctl("admin", "restore", archive).code == 0)
+            #expect(access(own, F_OK) == 0)
+            let list = try await terminal.ctl("admin", "list")
+            #expect(!list.output.contains("u65533.x.1099511627"), "\(list)")
+        }
+    }
+
+    private static func tar(_ words: String...) throws {
+        let tar = try Process.run(URL(filePath: "/usr/bin/tar"), arguments: words)
+        tar.waitUntilExit()
+        #expect(tar.terminationStatus == 0)
+    }
+
+    /// Returns a journal without pages (https://www.sqlite.org/fileformat2.html, 3) that names another journal.
+    private static func journal(of database: String, naming other: String) throws -> Data {
+        let file = try Data(contentsOf: URL(filePath: database))
+        let size = Int(file[16]) << 8 | Int(file[17])
+        func words(_ words: Int...) -> [UInt8] {
+            words.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+        }
+        let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        let head = magic + words(0, 1, file.count / size, 512, size)
+        let name = Array(other.utf8)
+        let end = words((1 << 30) / size + 1) + name + words(name.count, name.reduce(0) { $0 + Int($1) }) + magic
+        return Data(head + Array(repeating: 0, count: 512 - head.count) + end)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "it needs root, for another user's data"))
+    func `a file that is nothing but a hole takes no room in a backup, nor a database of that kind`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let data = "state/u65533.nobody.1700000000"
+            _ = try terminal.device.directory.makeDirectory(data, mode: 0o700)
+            let path = terminal.device.stateDirectory + "/u65533.nobody.1700000000/"
+            for name in ["hole", "stores.sqlite"] {
+                try Data("SQLite format 3\0".utf8).write(to: URL(filePath: path + name))
+                truncate(path + name, 1 << 40)
+            }
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 0)
+            var status = stat()
+            #expect(stat(archive, &status) == 0 && status.st_size < 8 << 20)
+            let adoption = ["admin", "adopt", "u65533.nobody.1700000000", "nobody"]
+            expect(try await terminal.ctl2(adoption), 3, "more than DatabaseBytes= allows")
         }
     }
 

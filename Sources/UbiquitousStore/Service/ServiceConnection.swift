@@ -63,6 +63,16 @@ package final class ServiceConnection {
         bus.close()
     }
 
+    /// Returns the user whose process owns the service's name, as the bus knows it.
+    package func serviceUser() async throws -> UInt32 {
+        let name = "org.freedesktop.DBus"
+        return try await bus.call(name, "/org/freedesktop/DBus", name, "GetConnectionUnixUser") {
+            try $0.append(BusNames.service)
+        } decode: {
+            try $0.readUInt32()
+        }
+    }
+
     // MARK: Objects
 
     /// The service itself.

@@ -366,9 +366,9 @@ extension Catalogue {
         "The key {1} of -dict has no value.": "Der Schlüssel {1} von -dict hat keinen Wert.",
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird durch {2} überschritten",
         "The remote does not have {1} changes in stores that are excluded from sync.":
-            "Dem Speicherort fehlen {1} Änderungen in Speichern, die vom Abgleich ausgenommen sind.",
+            "Dem Speicherort fehlen Änderungen in Speichern, die vom Abgleich ausgenommen sind ({1}).",
         "The remote does not have {1} of this device's changes; removing them loses them.":
-            "Am Speicherort fehlen noch {1} Änderungen dieses Geräts; wer sie entfernt, verliert sie.",
+            "Am Speicherort fehlen noch Änderungen dieses Geräts ({1}); wer sie entfernt, verliert sie.",
         """
         The remote has another key by now. These words open the account only if this device's is put back \
         ("ubiquitousctl account resolve local").
@@ -580,6 +580,9 @@ extension Catalogue {
         "{1} holds {2}, which is a link or not a file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
+        "{1} is not a backup in {2}.": "{1} ist kein Backup in {2}.",
+        "{1} is not a directory of the service's user.":
+            "{1} ist kein Verzeichnis des Benutzers, als der der Dienst läuft.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
         "{1} of {2} words. The others, or Enter to end here: ":
             "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",

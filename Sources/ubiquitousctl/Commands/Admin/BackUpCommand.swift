@@ -12,9 +12,9 @@ struct BackUpCommand: ServiceCommand {
         commandName: "backup",
         abstract: "Writes the data of all users to an archive, while the service runs.",
         discussion: """
-            The archive is a tar file, compressed if its name ends in .gz, .xz or .zst. It contains the passwords and \
-            keys of accounts, so protect it as you protect those. Data that can't be read is reported and left out; \
-            the command then exits with 3.
+            The archive is a tar file, compressed if its name ends in .gz, .bz2, .xz or .zst. It contains the \
+            passwords and keys of accounts, so protect it as you protect those. Data that can't be read is reported \
+            and left out; the command then exits with 3.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -32,11 +32,11 @@ struct BackUpCommand: ServiceCommand {
         try ServiceOwner.checkCompression(of: file)
         let object = AdministrationObject(try await bus.connect())
         let complaints = try await Progress.showing("Copying the data") {
-            let owner = try ServiceOwner(of: try await object.stateDirectory())
+            let owner = try await ServiceOwner(object)
             let archive = try makeArchive()
             defer { close(archive) }
             do {
-                let directory = try await object.backUp(timeout: .seconds(3600))
+                let directory = try owner.backup(try await object.backUp(timeout: .seconds(3600)))
                 // From here on signals are deferred, so that no copy is left behind.
                 return try Interruption.deferring { try write(directory, to: archive, owner) }
             } catch {
@@ -67,7 +67,7 @@ struct BackUpCommand: ServiceCommand {
             let path = "\(directory)/\(DataNames.notCopied)"
             return access(path, F_OK) == 0 ? try WholeFile.read(path) : []
         }
-        let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "-c", "."]
+        let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "--sparse", "-c", "."]
         guard owner.run(tar, output: archive) == 0, fsync(archive) == 0 else {
             unlink(file)
             throw Failure(.refused, "Tar could not write \(Output.printable(file)).")

@@ -48,7 +48,7 @@ struct RestoreDataCommand: ServiceCommand {
         let object = AdministrationObject(try await bus.connect())
         let present = Set(try await object.data().map(\.name))
         let arrived = try unpack(
-            in: try await object.stateDirectory(), besides: present, naming: only + names.keys.sorted())
+            as: try await ServiceOwner(object), besides: present, naming: only + names.keys.sorted())
         var isRefused = false
         if check {
             isRefused = try await !isReported(arrived, names, present, object)
@@ -137,9 +137,9 @@ struct RestoreDataCommand: ServiceCommand {
     /// Unpacks the archive into the state directory, as data that was set aside.
     /// - Parameter named: users whose data the archive must contain.
     private func unpack(
-        in stateDirectory: String, besides present: Set<String>, naming named: [String]
+        as owner: ServiceOwner, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
-        let owner = try ServiceOwner(of: stateDirectory)
+        let stateDirectory = owner.stateDirectory
         let archive = open(file, O_RDONLY | O_CLOEXEC)
         guard archive >= 0 else {
             throw Failure(.usage, "\(Output.printable(file)) can't be read: \(String(cString: strerror(errno))).")
@@ -227,8 +227,9 @@ struct RestoreDataCommand: ServiceCommand {
     private func putInPlace(
         from place: String, _ stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
-        let arrived = DirectoryListing.names(in: place).sorted().compactMap {
-            ArrivedData($0, in: place, besides: present)
+        let arrived = DirectoryListing.names(in: place).sorted().reduce(into: [ArrivedData]()) { arrived, name in
+            let taken = present.union(arrived.map(\.name))
+            if let data = ArrivedData(name, in: place, besides: taken) { arrived.append(data) }
         }
         let users = Set(arrived.map(\.user))
         if let user = named.first(where: { !users.contains($0) }) {
@@ -241,7 +242,8 @@ struct RestoreDataCommand: ServiceCommand {
         let new = wanted.filter { !present.contains($0.name) }
         if check { return new }
         let placed = try new.map { data in
-            if !data.wasSetAside { RestoredCopies.mark("\(place)/\(data.directory)") }
+            // What was set aside in the archive is not a copy that may be removed here.
+            RestoredCopies.mark("\(place)/\(data.directory)", isCopy: !data.wasSetAside)
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }
@@ -259,8 +261,8 @@ struct ArrivedData: Sendable {
     /// The name under which it is set aside until it is adopted.
     let name: String
     let user: String
-
-    var wasSetAside: Bool { directory == name }
+    /// Whether it was set aside in the archive.
+    let wasSetAside: Bool
 
     /// - Parameters:
     ///   - place: the directory into which the archive was unpacked.
@@ -272,8 +274,13 @@ struct ArrivedData: Sendable {
         else { return nil }
         self.directory = directory
         user = Self.recordedName(in: "\(place)/\(directory)") ?? "unknown"
-        let aside = DataNames.setAside(uid: uid, user: user, seconds: UInt64(max(0, time(nil))), besides: present)
-        name = directory == "u\(uid)" ? aside : directory
+        wasSetAside = directory != "u\(uid)"
+        let now = UInt64(max(0, time(nil)))
+        // No name of a time to come, beside which later data of the user would find no place.
+        let isPast = directory.split(separator: ".").last.flatMap(DataNames.seconds).map { $0 <= now } ?? true
+        name =
+            wasSetAside && isPast
+            ? directory : DataNames.setAside(uid: uid, user: user, seconds: now, besides: present)
     }
 
     private static func recordedName(in directory: String) -> String? {

@@ -10,9 +10,10 @@ enum RestoredCopies {
     /// How many copies of each user are kept.
     private static let most = 4
 
-    /// Marks a directory as such a copy.
-    static func mark(_ directory: String) {
-        close(open("\(directory)/\(DataNames.copyMark)", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+    /// Marks a directory as such a copy, or as none.
+    static func mark(_ directory: String, isCopy: Bool) {
+        let path = "\(directory)/\(DataNames.copyMark)"
+        if !isCopy { unlink(path) } else { close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) }
     }
 
     /// Removes the oldest copies of users who have too many. Data that was set aside for other reasons stays.

@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
-/// The user who owns the service's state directory.
+/// The service's user, and the service's state directory.
 ///
-/// Root works there as this user, because a link in the directory could lead root anywhere.
+/// Root works in the directory as this user, because a link in it could lead root anywhere. For the same reason, it has
+/// to be this user's, whatever the service says.
 struct ServiceOwner {
+    /// The directory's path.
+    let stateDirectory: String
     private let uid: uid_t
     private let gid: gid_t
 
-    /// Finds the owner of a state directory.
-    init(of stateDirectory: String) throws {
+    /// Asks the service for its directory, and the bus for its user.
+    @BusActor
+    init(_ object: AdministrationObject) async throws {
+        stateDirectory = try await object.stateDirectory()
         // Others aren't told where it is.
         guard !stateDirectory.isEmpty else { throw UbiquitousStoreError(.accessDenied, "Only root may do this.") }
+        uid = try await object.connection.serviceUser()
         var status = stat()
         guard lstat(stateDirectory, &status) == 0 else {
             throw Failure(
                 .refused, "\(stateDirectory) can't be examined: \(String(cString: strerror(errno))).",
                 advice: "Use sudo.")
         }
-        (uid, gid) = (status.st_uid, status.st_gid)
+        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == uid else {
+            throw Failure(.refused, "\(Output.printable(stateDirectory)) is not a directory of the service's user.")
+        }
+        gid = getpwuid(uid)?.pointee.pw_gid ?? status.st_gid
+    }
+
+    /// Returns a backup's path if the service has named one in its state directory.
+    func backup(_ path: String) throws -> String {
+        let prefix = "\(stateDirectory)/\(DataNames.backupPrefix)"
+        guard path.hasPrefix(prefix), UInt64(path.dropFirst(prefix.count)) != nil else {
+            throw Failure(.refused, "\(Output.printable(path)) is not a backup in \(Output.printable(stateDirectory)).")
+        }
+        return path
     }
 
     /// Runs `body` as the owner.
@@ -82,7 +102,7 @@ struct ServiceOwner {
     }
 
     private static func program(of file: String) -> String? {
-        let endings = [(".gz", "gzip"), (".tgz", "gzip"), (".xz", "xz"), (".zst", "zstd")]
+        let endings = [(".gz", "gzip"), (".tgz", "gzip"), (".bz2", "bzip2"), (".xz", "xz"), (".zst", "zstd")]
         return endings.first { file.hasSuffix($0.0) }?.1
     }
 }
