@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 package import Logging
 package import PropertyList
 internal import RemoteAddress
@@ -87,7 +88,7 @@ package struct Configuration: Sendable {
         self.stateDirectory = stateDirectory
         self.runtimeDirectory = runtimeDirectory
         self.manifestDirectories = manifestDirectories
-        folderRoots = settings.folderRoots
+        folderRoots = settings.folderRoots.filter { mode == .user || !Self.overlap($0, stateDirectory) }
         self.deviceName = deviceName
         self.allowsUndeclared = allowsUndeclared
         (idleExit, isIdleExitAskedFor) = (settings.idleExit, settings.isIdleExitAskedFor)
@@ -109,6 +110,19 @@ package struct Configuration: Sendable {
 }
 
 extension Configuration {
+    /// Whether a folder root is, contains or is in the state directory. It must not: the service opens a user's folder
+    /// in a root to that user.
+    package static func overlap(_ root: String, _ stateDirectory: String) -> Bool {
+        let (root, state) = (parts(of: root), parts(of: stateDirectory))
+        return root.starts(with: state) || state.starts(with: root)
+    }
+
+    private static func parts(of path: String) -> [Substring] {
+        guard let real = realpath(path, nil) else { return path.split(separator: "/") }
+        defer { free(real) }
+        return String(cString: real).split(separator: "/")
+    }
+
     /// The folders below which the users' accounts may be.
     var allowedFolders: [String] { mode == .user ? ["/"] : folderRoots }
 

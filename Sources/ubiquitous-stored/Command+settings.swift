@@ -26,11 +26,12 @@ extension Command {
                 "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""); the defaults apply.")
         }
         var settings = written
+        let state = try stateDirectory ?? defaultStateDirectory()
         if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
         let all =
             errors + settings.contradictions + settings.encryptionContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors
-            + settings.folderRoots.compactMap(FolderRootCheck.problem)
+            + settings.folderRoots.compactMap { FolderRootCheck.problem($0, besides: state) }
         if all.isEmpty { return print("\(path) is valid.") }
         for error in all { logger.critical("\(error)") }
         throw ExitCode(Self.configurationError)

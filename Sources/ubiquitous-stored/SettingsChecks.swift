@@ -46,8 +46,13 @@ enum FolderRootCheck {
     }
 
     /// Returns what prevents that, in a sentence; `nil` if nothing does.
-    static func problem(_ path: String) -> String? {
+    static func problem(_ path: String, besides stateDirectory: String) -> String? {
         if let link = link(path) { return link }
+        if Configuration.overlap(path, stateDirectory) {
+            return
+                "FolderRoot=\(path) is not used, because it isn't apart from the service's own data in "
+                + "\(stateDirectory)."
+        }
         var status = stat()
         guard stat(path, &status) == 0 else {
             return "FolderRoot=\(path) can't be used: \(String(cString: strerror(errno)))."

@@ -264,6 +264,10 @@ struct SettingsTests {
         try Data("[Sync]\nFolderRoot=\(link)\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
         let linked = try await run([Device.program(), "--check-configuration", "--configuration", path])
         #expect(linked.error.contains("symbolic link") && linked.error.contains("Name \(folder) instead"), "\(linked)")
+        let command = [try Device.program(), "--check-configuration", "--configuration", path, "--mode", "system"]
+        try Data("[Sync]\nFolderRoot=\(folder)\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
+        let own = try await run(command + ["--state-directory", folder + "/state"])
+        #expect(own.error.contains("isn't apart from the service's own data"), "\(own)")
         try Data("[Sync]\nDefaultAuthority=/etc/passwd\nDefaultAccount=webdavs://a/b\n".utf8)
             .write(to: URL(filePath: drop + "/a.conf"))
         let strange = try await run([Device.program(), "--check-configuration", "--configuration", path])

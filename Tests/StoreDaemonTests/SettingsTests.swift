@@ -10,6 +10,13 @@ import Testing
 @testable import StoreDaemon
 
 struct SettingsTests {
+    @Test(arguments: [
+        ("/srv/a", "/srv/a", true), ("/srv/a/b", "/srv/a", true), ("/srv", "/srv/a", true), ("/", "/srv/a", true),
+        ("/srv/ab", "/srv/a", false), ("/srv/b", "/srv/a", false),
+    ]) func `a folder root is apart from the state directory`(root: String, state: String, isRefused: Bool) {
+        #expect(Configuration.overlap(root, state) == isRefused)
+    }
+
     @Test func `a folder root that the unit's sandbox mounts read-only is named, with the drop-in`() {
         let mounts = MountTable(
             """
