@@ -121,6 +121,20 @@ struct AdministrationTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `root's programs hear of their stores after another user's data is gone`() async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            try await client.store(notes).set("key", .integer(1))
+            let own = try root.store(notes)
+            try await own.set("key", .integer(1))
+            try await own.subscribe(0x1)
+            try await delete(root, "u\(client.uid)", 1)
+            try await machine.client(as: 0).store(notes).set("other", .integer(2))
+            _ = try await own.signal("another program's") { $0.keys == ["other"] }
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: [false, true])
     func `a backup continues as its device, but is another one elsewhere`(isElsewhere: Bool) async throws {
         try await withMachine { machine in

@@ -84,14 +84,23 @@ final class Client: PeerContext {
 
     /// Releases everything, because the connection has ended.
     func leave() {
-        for store in stores.values {
+        release { _ in true }
+        delivery.close()
+    }
+
+    /// Releases what a client of root holds of a user's data.
+    func leave(_ user: User) { release { $0 === user } }
+
+    private func release(where isWanted: (User?) -> Bool) {
+        for (path, store) in stores where isWanted(store.user) {
             store.unsubscribe(self)
+            stores[path] = nil
             store.release()
         }
-        for (path, account) in accounts { account.subscribers.remove(self, at: path) }
-        stores = [:]
-        accounts = [:]
-        delivery.close()
+        for (path, account) in accounts where isWanted(account.user) {
+            account.subscribers.remove(self, at: path)
+            accounts[path] = nil
+        }
     }
 }
 
