@@ -95,6 +95,7 @@ final class SharedStore: Sendable {
         tellWatchers(changes)
         perform(actions)
         stayWhileUnsettled()
+        Self.exitWork.becomeDue()
     }
 
     /// Changes the copy at once, and returns when the service has applied the changes.
@@ -108,6 +109,7 @@ final class SharedStore: Sendable {
             write.tickets = [ticket]
             let actions = copy.withLock { $0.write(write) }
             tellWatchers(changes)
+            Self.exitWork.becomeDue()
             return actions
         }
     }
@@ -142,7 +144,6 @@ final class SharedStore: Sendable {
     private static let unsettled = Mutex<[ObjectIdentifier: SharedStore]>([:])
 
     private func stayWhileUnsettled() {
-        Self.exitWork.becomeDue()
         Self.unsettled.withLock { $0[ObjectIdentifier(self)] = copy.withLock { $0.isSettled } ? nil : self }
     }
 
@@ -170,12 +171,13 @@ final class SharedStore: Sendable {
         return try await link.object()
     }
 
-    /// Returns when the service has replied to every write, with success or not; refusals have been announced.
+    /// Returns when the service has taken or refused every write; refusals have been announced.
     ///
-    /// - Throws: ``UbiquitousStoreError`` if the service can't be reached; `CancellationError`.
+    /// - Throws: ``UbiquitousStoreError`` if the service can't be reached, or can't take a write now, for example on a
+    ///   full disk; `CancellationError`.
     func settleQuietly() async throws {
         _ = try await object()
-        do { try await settle() } catch is UbiquitousStoreError {}
+        do { try await settle() } catch let error as UbiquitousStoreError where error.isFinalRefusal {}
     }
 
     /// Brings the copy up to date.

@@ -217,7 +217,7 @@ final class StoreLink {
     private func sendingFailed(_ error: any Error) {
         guard let error = error as? UbiquitousStoreError else { return lose(error) }
         switch error.code {
-        case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict:
+        case _ where error.isFinalRefusal:
             store?.tell { $0.refused(error) }
         case .serviceUnavailable, .timedOut:
             lose(error)
@@ -246,4 +246,14 @@ final class StoreLink {
 extension Duration {
     /// No timeout.
     static let forever = Duration.seconds(Int64.max)
+}
+
+extension UbiquitousStoreError {
+    /// Whether the service will never take a write that it has answered with this error.
+    var isFinalRefusal: Bool {
+        switch code {
+        case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict: true
+        default: false
+        }
+    }
 }

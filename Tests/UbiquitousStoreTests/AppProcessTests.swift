@@ -95,6 +95,21 @@ struct AppProcessTests {
         }
     }
 
+    @Test func `an app ends though the service can't take its write now, and its synchronize says no`() async throws {
+        let directory = try TemporaryDirectory()
+        let settings = directory.path + "/settings.conf"
+        try Data("[User]\nStores=1\n".utf8).write(to: URL(filePath: settings))
+        let manifests = [ManifestText(notes), ManifestText("org.example.First")]
+        try await Desk.with(manifests: manifests, arguments: ["--configuration", settings]) { desk in
+            let first = try await desk.otherProcess("org.example.First")
+            try await first.set("key", 1)
+            for (argument, code) in [("synchronize", Int32(1)), ("exit", 0)] {
+                let end = try await desk.runApp(argument)
+                #expect(end == .code(code), "\(argument)")
+            }
+        }
+    }
+
     @Test func `a forked child that opens a store gets an error`() async throws {
         try await Desk.with { desk in
             let end = try await desk.runApp("fork-open")

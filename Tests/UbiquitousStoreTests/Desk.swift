@@ -28,12 +28,13 @@ final class Desk: Sendable {
     /// - Parameters:
     ///   - isStarted: whether the service runs at the start.
     ///   - manifests: the manifests that declare the stores' identifiers.
+    ///   - arguments: more arguments for the service.
     static func with(
-        started isStarted: Bool = true, manifests: [ManifestText] = [ManifestText(notes)],
+        started isStarted: Bool = true, manifests: [ManifestText] = [ManifestText(notes)], arguments: [String] = [],
         _ body: (Desk) async throws -> Void
     ) async throws {
         var options = Device.Options()
-        options.manifests = manifests
+        (options.manifests, options.arguments) = (manifests, arguments)
         let desk = try await Desk(options, started: isStarted)
         defer {
             desk.device.signal(SIGCONT)
