@@ -309,8 +309,19 @@ extension LocalCopy {
     /// Announces the signals whose changes have arrived.
     private mutating func explain() -> [Action] {
         guard let generation, link == .up else { return [] }
-        let explained = signals.filter { $0.generation <= generation }
+        var explained = signals.filter { $0.generation <= generation }
         signals.removeAll { $0.generation <= generation }
+        // A signal that leaves out its keys is about those that no other signal has named.
+        if let index = explained.lastIndex(where: \.leavesOutKeys) {
+            var signal = explained.remove(at: index)
+            if let latest = signals.map(\.generation).max() {
+                signal.generation = latest
+                signals.append(signal)
+            } else {
+                signal.keys = Set(unannounced.keys).subtracting(explained.flatMap(\.keys)).sorted()
+                explained.append(signal)
+            }
+        }
         return explained.compactMap { announcement($0).map(Action.announce) }
     }
 

@@ -47,6 +47,18 @@ struct LocalCopyTests {
         #expect(call == expected, sourceLocation: sourceLocation)
     }
 
+    /// The service leaves keys out where a subscriber has left too much unread.
+    @Test func `a signal without keys announces what no other signal has named`() {
+        var copy = loadedCopy(["a": 1, "b": 1, "c": 1])
+        _ = copy.received(ExternalChange(reason: 0, keys: ["a"], generation: 11))
+        _ = copy.received(ExternalChange(reason: 0, keys: [], generation: 12))
+        _ = copy.received(ExternalChange(reason: 0, keys: ["c"], generation: 14))
+        let changes = Snapshot(generation: 13, isComplete: false, values: ["a": 2, "b": 2, "c": 2])
+        #expect(announcements(copy.loaded(changes)).map { $0.changes.map(\.key) } == [["a"]])
+        let rest = announcements(copy.loaded(Snapshot(generation: 14, isComplete: false, values: [:])))
+        #expect(rest.map { $0.changes.map(\.key) } == [["c"], ["b"]])
+    }
+
     @Test func `a write is visible before it is sent, and those that come meanwhile go together`() {
         var copy = loadedCopy()
         _ = copy.write(write(["a": 1]))
