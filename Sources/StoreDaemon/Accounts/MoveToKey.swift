@@ -9,6 +9,7 @@ internal import Replication
 internal import SDBus
 internal import Sealing
 internal import StoreBus
+internal import StoreEngine
 internal import SyncEngine
 
 /// The kind of a move, by its name in ListDevices().
@@ -90,6 +91,8 @@ final class MoveToKey {
 
     /// Reads the whole account, makes a key, and begins the move to it.
     private func prepare(_ passesOver: Bool) async throws {
+        // The former form goes, and with it what was removed from this device alone.
+        try account.database.rememberAll()
         try await read()
         let file = try account.saved.signedIn()
         try checkRead(passesOver)

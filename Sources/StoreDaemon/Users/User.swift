@@ -152,7 +152,14 @@ final class User {
     /// Removes a store from this device.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func forget(_ identifier: String) throws -> [Key]? {
-        guard Manifest.isName(identifier), let keys = try database.forget(store: identifier) else { return nil }
+        guard Manifest.isName(identifier) else { return nil }
+        guard !account.keys.isAccountMoving else {
+            throw BusError.store(
+                .conflict,
+                "The account is moving to a new key, for which this device needs all of its values. Remove the store "
+                    + "when the move is complete.")
+        }
+        guard let keys = try database.forget(store: identifier) else { return nil }
         // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys

@@ -36,6 +36,15 @@ extension UserDatabase {
         }
     }
 
+    /// Brings all forgotten stores back into use, before this device becomes the only one that may have what they hold
+    /// in the account.
+    package func rememberAll() throws(EngineError) {
+        let forgotten = try read { db in
+            try String.fetchAll(db, sql: "SELECT identifier FROM store WHERE forgotten ORDER BY id")
+        }
+        for identifier in forgotten { try remember(store: try store(identifier)) }
+    }
+
     /// Sets whether a store is synced, or stays as it is on this device.
     package func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
         try commit()

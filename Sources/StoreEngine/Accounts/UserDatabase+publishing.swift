@@ -58,11 +58,20 @@ extension UserDatabase {
         account.lastPull = environment.time()
     }
 
-    /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded.
+    /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded. So all of it is
+    /// pending again, also in stores that are excluded from sync, which the next upload leaves out.
     package func forgetPublication() throws(EngineError) {
+        try commit()
+        settleSummaries()
         let id = account.id
-        try write { try $0.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
+        try write { db in
+            try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id])
+            try db.run(
+                sql: "UPDATE replica SET published = 0, counted = NULL WHERE account = ? AND published <> 0",
+                arguments: [id])
+        }
         account.lastPush = 0
+        for store in loadedStores { try reload(store) }
     }
 
     /// Records that garbage is collected now in the current account's remote.
