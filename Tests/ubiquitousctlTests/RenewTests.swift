@@ -96,6 +96,31 @@ import UbiquitousStoreTesting
         }
     }
 
+    /// A server that was set up anew has another password, and nothing in it.
+    @Test(.enabled(if: kind != nil, isMissing), arguments: [false, true])
+    func `a new password is taken where the account is gone, so that it can be restored`(isPaused: Bool) async throws {
+        try await Self.withServer { terminal, server, words in
+            try server.makeFolder("notes")
+            let line = ["account", "sign-in", server.url + "/notes"] + words.dropFirst()
+            expect(try await terminal.ctl2(line), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            let folder = server.root + "/notes"
+            if isPaused {
+                try FileManager.default.removeContents(ofDirectory: folder)
+                expect(try await terminal.ctl("account", "sync"), 3, "account resolve")
+            } else {
+                try FileManager.default.removeItem(atPath: folder)
+            }
+            try server.change(password: "another")
+            try terminal.write("password", "another")
+            let renewed = try await terminal.ctl2(["account", "renew", "--password-file", terminal.file("password")])
+            #expect(renewed.code == (isPaused ? 3 : 4) && renewed.error.contains("account resolve"), "\(renewed)")
+            expect(try await terminal.ctl("account", "resolve", "local"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
     /// What docs/encryption.md advises after a device was lost: another password, and another key.
     @Test(.enabled(if: kind != nil, isMissing))
     func `a device takes the new password before it has the new key`() async throws {

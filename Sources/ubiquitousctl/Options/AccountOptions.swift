@@ -68,8 +68,8 @@ extension AccountOptions {
             if change.check { trial.triesSignIn = true }
             let steps = try await Self.steps(account, url, trial)
             let wrong = steps.first { !$0.isPassed }
-            // Without the account's key, credentials may be right all the same.
-            if let wrong, change.check || wrong.step != "key" { throw Self.failure(wrong) }
+            // What these steps find does not keep a renewal from taking credentials.
+            if let wrong, change.check || !["key", "sign-in"].contains(wrong.step) { throw Self.failure(wrong) }
             let checked = Set(steps.map(\.step))
             isSame =
                 isSameIfCredentialsAre && wrong == nil && checked.contains("credentials")

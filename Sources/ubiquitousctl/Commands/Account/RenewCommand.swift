@@ -37,9 +37,9 @@ struct RenewCommand: ServiceCommand {
             try await options.signIn(
                 object, account.backend, request, plan: "renew the credentials for \(account.backend)",
                 isSameIfCredentialsAre: account.state != .authFailed && !account.needsKey)
-        } catch let error as UbiquitousStoreError where error.code == .keyNeeded {
+        } catch let error as UbiquitousStoreError where error.code == .keyNeeded || error.code == .remoteReset {
             Output.remark("The server accepts the credentials")
-            guard isatty(STDIN_FILENO) == 1 else { throw error }
+            guard error.code == .keyNeeded, isatty(STDIN_FILENO) == 1 else { throw error }
             try await Phrase.ask(account.backend) { phrase in
                 try await Progress.showing("Unlocking") { try await object.unlock(phrase, timeout: Patience.remote) }
             }
