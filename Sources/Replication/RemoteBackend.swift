@@ -260,6 +260,8 @@ public struct RemoteAccount: Equatable, Sendable {
     public let isNew: Bool
     /// Whether opening it has made it.
     public var wasMade = false
+    /// Whether it was opened with its key.
+    package var isEncrypted = false
 
     /// Makes an account from its parts.
     public init(
@@ -269,6 +271,22 @@ public struct RemoteAccount: Equatable, Sendable {
         self.aliases = aliases
         self.formerNames = formerNames
         self.isNew = isNew
+    }
+
+    /// Makes an account that is opened with its key.
+    package init(encrypted identifier: String, aliases: Set<String>) {
+        self.init(identifier: identifier, aliases: aliases)
+        isEncrypted = true
+    }
+
+    /// Returns the account without some of its names; `nil` if no other is left.
+    package func without(_ names: Set<String>) -> RemoteAccount? {
+        let left = aliases.union([identifier]).subtracting(names).sorted()
+        guard let first = left.first else { return nil }
+        var account = RemoteAccount(
+            identifier: first, aliases: Set(left.dropFirst()), formerNames: formerNames, isNew: isNew)
+        (account.wasMade, account.isEncrypted) = (wasMade, isEncrypted)
+        return account
     }
 
     /// Whether an identifier is this account's: its own or an alias.

@@ -98,7 +98,8 @@ package protocol KeyHolding: Sendable {
     func rejectOtherKeys(andSuccessors successors: Bool) async throws
 
     /// Waits for the phrase of the other key whose account is in the remote, after that of this device's key was gone.
-    func awaitOtherKey() async throws
+    /// - Parameter formerNames: the account's former names that this device knows.
+    func awaitOtherKey(besides formerNames: Set<String>) async throws
 
     /// Checks whether the key, or the phrase, opens the account and its last uploads, and looks for other keys and for
     /// uploads in former forms.
@@ -106,4 +107,11 @@ package protocol KeyHolding: Sendable {
 
     /// Removes what is left of the forms that the account had before its key.
     func removeFormerForms() async throws
+}
+
+extension RemoteError {
+    package static let formerKey = RemoteError(
+        .reset,
+        "The remote holds the account under a former key: somebody has restored an earlier state, and may have the "
+            + "former recovery phrase. Resolve in favour of this device, so that the account continues under its key.")
 }

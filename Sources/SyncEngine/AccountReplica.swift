@@ -50,15 +50,31 @@ package final class AccountReplica {
 
     // MARK: The account's identity
 
+    /// Returns the account that a remote really shows. Anybody who can write to a remote can put a marker without a key
+    /// there, under any name. So an account without a key never has the name of an encrypted one that this device
+    /// knows.
+    /// - Throws: `RemoteError` if it has no other name.
+    func genuine(_ remote: RemoteAccount) throws -> RemoteAccount {
+        if remote.isEncrypted || !Rule.neverPlain.isOn { return remote }
+        let encrypted = try database.encryptedAccounts(among: remote.aliases.union([remote.identifier]))
+        if encrypted.isEmpty { return remote }
+        guard let rest = remote.without(encrypted) else { throw RemoteError.inPlain }
+        return rest
+    }
+
     /// Switches to an account.
-    func enter(_ remote: RemoteAccount, bringsValues: Bool) throws(EngineError) {
+    func enter(_ found: RemoteAccount, bringsValues: Bool) throws {
+        let remote = try genuine(found)
         let (current, formerNames) = (database.account.identifier, try formerNames(of: remote))
         if database.hasAccount, remote.isNamed(current) || formerNames.contains(current) {
-            return try rename(to: remote, formerly: formerNames)
+            try rename(to: remote, formerly: formerNames)
+        } else {
+            let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
+            // While the new account's values have not arrived, most of what was shown stays.
+            tell(changes, .accountChange)
         }
-        let changes = try database.enter(account: remote.identifier, bringingValues: bringsValues)
-        // While the new account's values have not arrived, most of what was shown stays.
-        tell(changes, .accountChange)
+        // If this fails, the next pull does it.
+        if remote.isEncrypted { try? database.noteEncrypted() }
     }
 
     /// Continues under the smallest of the identifiers that devices have given the account, and joins what this device
@@ -110,6 +126,13 @@ package final class AccountReplica {
     }
 }
 
+extension RemoteError {
+    static let inPlain = RemoteError(
+        .inPlain,
+        "The account that is here is not encrypted, although this device knows it as encrypted. Somebody who can write "
+            + "to the remote has replaced it.")
+}
+
 extension AccountReplica: BackendUser {
     package var facts: SyncCycle.Facts {
         SyncCycle.Facts(
@@ -153,12 +176,14 @@ extension AccountReplica: BackendUser {
     // MARK: Download
 
     package func note(_ pull: any RemotePull) throws {
-        guard pull.account.isNamed(database.account.identifier) else {
+        let remote = try genuine(pull.account)
+        guard remote.isNamed(database.account.identifier) else {
             throw RemoteError(
                 .reset, "The remote holds another account, or was emptied.", reason: .accountReplaced)
         }
-        try rename(to: pull.account, formerly: formerNames(of: pull.account))
-        identifiers = pull.account.aliases.union([pull.account.identifier])
+        try rename(to: remote, formerly: formerNames(of: remote))
+        if remote.isEncrypted { try database.noteEncrypted() }
+        identifiers = remote.aliases.union([remote.identifier])
         devices.note(pull.devices)
         if !pull.stores.isEmpty && database.account.isDownloaded { onTransfer?() }
     }

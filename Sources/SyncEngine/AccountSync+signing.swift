@@ -10,6 +10,12 @@ extension AccountSync {
     /// Whether the account has a backend. An account that can't be used has none.
     package var hasBackend: Bool { backend != nil }
 
+    /// The names that the account had before its present key, as far as this device knows them.
+    package var formerNames: Set<String> { get throws(EngineError) { try database.formerNames() } }
+
+    /// Returns the account that a remote really shows: see ``AccountReplica/genuine(_:)``.
+    package func genuine(_ remote: RemoteAccount) throws -> RemoteAccount { try replica.genuine(remote) }
+
     /// Signs in to the account that a backend has found. Its values arrive later.
     /// - Parameters:
     ///   - backend: a backend that was opened, and therefore works.
@@ -21,7 +27,7 @@ extension AccountSync {
     package func signIn(
         to backend: any RemoteBackend, as remote: RemoteAccount, bringingValues bringsValues: Bool,
         deviceName: String? = nil, isPaused: Bool = false
-    ) throws(EngineError) {
+    ) throws {
         try replica.enter(remote, bringsValues: bringsValues && remote.isNew)
         leaveBackend("The account was signed in again.")
         replica.isPaused = isPaused
@@ -59,7 +65,7 @@ extension AccountSync {
     /// device has is uploaded.
     package func signIn(
         to backend: any RemoteBackend, asRestored remote: RemoteAccount, isPaused: Bool = false
-    ) throws(EngineError) {
+    ) throws {
         if Rule.publishAnew.isOn { try database.forgetPublication() }
         try signIn(to: backend, as: remote, bringingValues: false, isPaused: isPaused)
     }

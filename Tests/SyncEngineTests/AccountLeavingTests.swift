@@ -72,6 +72,34 @@ struct AccountLeavingTests {
         #expect(try device.value("pending") == (formerNames.isEmpty ? nil : 1))
     }
 
+    /// Anybody who can write to a remote can put a marker without a key there, under any name.
+    @Test func `what was under a key is not joined by its name in an account without one`() async throws {
+        let sealed = RemoteAccount(encrypted: "K", aliases: [])
+        let own = ScriptedBackend()
+        await own.change { $0.account = sealed }
+        try device.sync.signIn(to: own, as: sealed, bringingValues: false)
+        try device.write("secret", 1)
+        try await device.syncNow()
+        let plain = ScriptedBackend()
+        await plain.change { $0.account = RemoteAccount(identifier: "P") }
+        try device.sync.signIn(to: plain, as: RemoteAccount(identifier: "P"), bringingValues: false)
+        try await device.syncNow()
+        await plain.change { $0.account = RemoteAccount(identifier: "K", aliases: ["P"]) }
+        try await device.syncNow()
+        #expect(await plain.uploads["app"] == nil)
+        #expect(try device.database.account.identifier == "P" && device.value("secret") == nil)
+        let error = #expect(throws: RemoteError.self) {
+            try device.sync.signIn(to: plain, as: RemoteAccount(identifier: "K"), bringingValues: false)
+        }
+        #expect(error?.code == .inPlain)
+        let both = RemoteAccount(identifier: "K", aliases: ["P"])
+        try device.sync.signIn(to: plain, as: both, bringingValues: false)
+        #expect(try device.database.account.identifier == "P" && device.value("secret") == nil)
+        try device.sync.signIn(to: own, as: sealed, bringingValues: false)
+        try await device.syncNow()
+        #expect(try device.value("secret") == 1)
+    }
+
     @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
         let backend = ScriptedBackend()
         let waiting = try await device.startHeldUpload(to: backend)

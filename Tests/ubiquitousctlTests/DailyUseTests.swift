@@ -478,10 +478,15 @@ struct Second {
         return second
     }
 
+    /// Runs the program.
+    func ctl(_ arguments: [String]) async throws -> ProgramResult {
+        let variables = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
+        return try await run(["env"] + variables + [Terminal.program] + arguments)
+    }
+
     /// Runs the program, which has to succeed, and returns what it prints.
     func done(_ arguments: [String]) async throws -> String {
-        let variables = ["UBIQUITOUS_STORE_BUS=\(bus.address)", "UBIQUITOUS_STORE_IDENTIFIER=\(notes)"]
-        let result = try await run(["env"] + variables + [Terminal.program] + arguments)
+        let result = try await ctl(arguments)
         try #require(result.exit == .code(0), "\(result)")
         return result.output
     }

@@ -323,6 +323,49 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a device that joined after a key was replaced doesn't go back to the former key`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            let (url, words, former) = ("folder://" + folder, terminal.file("words"), terminal.file("former"))
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            try terminal.write("former", try await terminal.ctl("account", "phrase").output)
+            try FileManager.default.copyItem(atPath: folder, toPath: terminal.file("stolen"))
+            expect(try await terminal.ctl("account", "replace-key"), 0)
+            try terminal.write("words", try await terminal.ctl("account", "phrase").output)
+            let phone = try await Second.device(on: url, named: "phone", "--phrase-file", words)
+            defer { phone.end() }
+            try FileManager.default.removeContents(ofDirectory: folder)
+            for name in try FileManager.default.contentsOfDirectory(atPath: terminal.file("stolen")) {
+                try FileManager.default.copyItem(
+                    atPath: "\(terminal.file("stolen"))/\(name)", toPath: "\(folder)/\(name)")
+            }
+            for line in [
+                ["sync"], ["resolve", "remote"], ["unlock", "--phrase-file", former],
+                ["sign-in", url, "--phrase-file", former],
+            ] { expect(try await phone.ctl(["account"] + line), 3) }
+            _ = try await phone.done(["account", "resolve", "local"])
+            _ = try await phone.done(["account", "sync"])
+            #expect(try await terminal.ctl("account", "sync").code == 0)
+        }
+    }
+
+    /// The move removes the former form, and with it what only that had.
+    @Test func `a store that was removed from the device alone is in the account after a move to a key`() async throws {
+        try await Terminal.with { terminal in
+            let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))
+            expect(try await terminal.ctl("account", "sign-in", url, "--no-encrypt"), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            for change in ["encrypt", "replace-key"] {
+                expect(try await terminal.ctl("account", "sync"), 0)
+                expect(try await terminal.ctl("stores", "remove", notes), 0)
+                expect(try await terminal.ctl("account", change), 0)
+                terminal.device.keepSecret(try await terminal.ctl("account", "phrase").output)
+                expect(try await terminal.ctl("account", "sync"), 0)
+                #expect(try await terminal.ctl("get", "theme").output == "dark")
+            }
+        }
+    }
+
     @Test func `a key's file that is damaged while the service runs is repaired with the words`() async throws {
         try await Terminal.with { terminal in
             let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))

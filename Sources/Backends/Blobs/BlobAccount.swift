@@ -101,6 +101,8 @@ final class BlobAccount<Storage: BlobStorage> {
         }
         identifiers = []
         identifiers = try await choose(among: found, isOpening: true)
+        // Without these notes, a device that signed out before the account had this key would not find it again.
+        if case .key(let held) = protection { try await markers.writeFormerNames(of: held, found) }
         try await noteFormerNames(found)
         return remoteAccount(of: identifiers)
     }
@@ -113,7 +115,7 @@ final class BlobAccount<Storage: BlobStorage> {
         if move.formerAccount(found).isEmpty {
             try await write(marker, of: identifier, replacing: found.isTaken(identifier))
         }
-        return RemoteAccount(identifier: identifier.description)
+        return remoteAccount(of: [identifier])
     }
 
     /// Writes a marker, or finds that another device has just written the same.
@@ -239,9 +241,11 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Returns the account with these markers.
     func remoteAccount(of markers: Set<Bits128>, isNew: Bool = false) -> RemoteAccount {
         let identifiers = markers.sorted().map(\.description)
-        return RemoteAccount(
+        var account = RemoteAccount(
             identifier: identifiers.first ?? "", aliases: Set(identifiers.dropFirst()), formerNames: formerNames,
             isNew: isNew)
+        account.isEncrypted = protection.held != nil
+        return account
     }
 
     private func noteFormerNames(_ found: FoundMarkers) async throws(RemoteError) {
@@ -309,9 +313,10 @@ final class BlobAccount<Storage: BlobStorage> {
         protection = .key(held)
     }
 
-    /// Waits for the recovery phrase of the other key whose account is here. It must not be one that this device has
+    /// Waits for the recovery phrase of the other key whose account is here. It must not be one that the account has
     /// left: somebody with its phrase, from which the account was moved away, may have put the remote back.
-    func awaitOtherKey() async throws(RemoteError) {
+    /// - Parameter formerNames: the account's former names that this device knows.
+    func awaitOtherKey(besides formerNames: Set<String>) async throws(RemoteError) {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(creatingFolder: false)
         let seen = try await markers.read(protection).seen
@@ -319,7 +324,7 @@ final class BlobAccount<Storage: BlobStorage> {
             case .keyNeeded(let key) = MarkerChoice(
                 among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
         else { throw RemoteError(.reset, "The account that was here is gone.") }
-        if held.former.keys.contains(key) { throw RemoteError.formerKey }
+        if held.former.keys.contains(key) || formerNames.contains("\(key)") { throw RemoteError.formerKey }
         held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)
     }
@@ -389,11 +394,6 @@ extension RemoteError {
         error.encryptedAccount = key.map { Bits128($0).description }
         return error
     }
-
-    static let formerKey = RemoteError(
-        .reset,
-        "The remote holds the account under a former key: somebody has restored an earlier state, and may have the "
-            + "former recovery phrase. Resolve in favour of this device, so that the account continues under its key.")
 
     static let keyReplaced = RemoteError(
         .keyNeeded,

@@ -366,9 +366,9 @@ extension BlobBackend: KeyHolding {
         try await account.rejectOtherKeys(andSuccessors: successors)
     }
 
-    package func awaitOtherKey() async throws {
+    package func awaitOtherKey(besides formerNames: Set<String>) async throws {
         try checkOpen()
-        try await account.awaitOtherKey()
+        try await account.awaitOtherKey(besides: formerNames)
     }
 
     package func checkKey() async -> [BackendCheck] {

@@ -73,7 +73,9 @@ extension EtcdSealedBackend: KeyHolding {
         try await blobs.rejectOtherKeys(andSuccessors: successors)
     }
 
-    func awaitOtherKey() async throws { try await blobs.awaitOtherKey() }
+    func awaitOtherKey(besides formerNames: Set<String>) async throws {
+        try await blobs.awaitOtherKey(besides: formerNames)
+    }
 
     func checkKey() async -> [BackendCheck] { await blobs.checkKey() }
 

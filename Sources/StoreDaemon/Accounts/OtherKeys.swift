@@ -41,6 +41,7 @@ struct OtherKeys {
         try await account.reach(file.url, file.credentials, .phrase(phrase)) {
             try await $0.open(joiningFrom: (former, forms))
         } then: { backend, remote, held in
+            if let held { try account.checkIsNotFormer(held) }
             guard remote.isNamed(file.account) else {
                 return try account.adoptKey(file, to: remote, backend, held, forms)
             }
@@ -86,9 +87,10 @@ struct OtherKeys {
     func awaitPhrase(in file: AccountFile, _ error: RemoteError) async throws {
         keys.settle(account.accountIdentifier)
         guard case (.key(let known), nil) = keys.protection(of: file) else { return sync.postpone(error) }
+        let formerNames = try sync.formerNames
         try await account.reach(file.url, file.credentials, .key(known)) { backend in
-            try await LoggingBackend.keyHolding(backend).awaitOtherKey()
-            return RemoteAccount(identifier: file.account)
+            try await LoggingBackend.keyHolding(backend).awaitOtherKey(besides: formerNames)
+            return RemoteAccount(encrypted: file.account, aliases: [])
         } then: { backend, _, held in
             try keep(held) { $0.awaited = $1.awaited }
             sync.change(to: backend, onlyReads: false)

@@ -43,10 +43,13 @@ enum PresentAccount {
     }
 
     /// Throws if the account in the remote must not take the place of this one.
-    func check(_ remote: RemoteAccount, _ held: HeldKey?, hasPhrase: Bool, _ keys: AccountKeys) throws {
+    @BusActor
+    func check(_ remote: RemoteAccount, _ held: HeldKey?, hasPhrase: Bool, _ account: UserAccount) throws {
+        let keys = account.keys
         switch self {
         case .elsewhere: break
         case .here(let file):
+            if let held { try account.checkIsNotFormer(held) }
             if !hasPhrase, !remote.isNamed(file.account) { throw Self.replaced }
         case .unreadable(let identifier):
             let isThis = identifier.isEmpty || remote.isNamed(identifier) || held.map(keys.isStored) == true

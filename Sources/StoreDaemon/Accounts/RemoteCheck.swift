@@ -83,10 +83,11 @@ struct RemoteCheck {
     private func open(_ protection: Protection, for present: PresentAccount) async throws -> RemoteAccount {
         let backend = try account.remotes.makeBackend(request.url, request.credentials, protection)
         defer { UserAccount.close(backend) }
-        let (remote, held) = try await account.attempts.make {
+        let (found, held) = try await account.attempts.make {
             try await backend.untilCancelled { (try await backend.open(creatingAccount: false), await backend.heldKey) }
         }
-        try present.check(remote, held, hasPhrase: request.hasPhrase, account.keys)
+        let remote = try account.sync.genuine(found)
+        try present.check(remote, held, hasPhrase: request.hasPhrase, account)
         return remote
     }
 }

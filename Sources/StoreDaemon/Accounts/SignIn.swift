@@ -63,7 +63,8 @@ struct SignIn {
             }
         } catch let error as RemoteError {
             let error = present.failure(error, hasPhrase: request.hasPhrase)
-            if request.isRenewal, !request.hasPhrase, error.code == .keyNeeded || error.code == .reset {
+            let areAccepted = error.code == .keyNeeded || error.code == .reset || error.isFolderMissing
+            if request.isRenewal, !request.hasPhrase, areAccepted {
                 try account.attempts.change { try takeCredentials(before: error) }
             }
             throw error
@@ -76,7 +77,7 @@ struct SignIn {
             try await $0.open(creatingAccount: creatingAccount, joiningFrom: former, rejectingOthers: rejectsOthers)
         } then: { backend, remote, held in
             try account.checkIsSignedIn(since: signOuts)
-            try present.check(remote, held, hasPhrase: request.hasPhrase, keys)
+            try present.check(remote, held, hasPhrase: request.hasPhrase, account)
             guard remote.isNew || !request.bringsValues else { throw BusError.store(.conflict, Self.inUse) }
             guard held != nil || !request.encryption.encrypts else { throw Self.notEncrypted }
             if let former = present.former(of: remote) {
@@ -121,8 +122,9 @@ struct SignIn {
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
     }
 
-    /// Takes credentials that the remote accepts, although the account there can't be read without its new key, or is
-    /// another one. Otherwise the user could not settle that once the credentials have changed.
+    /// Takes credentials that the remote accepts, although the account there can't be read without its new key, is
+    /// another one, or is gone with its folder. Otherwise the user could not settle that once the credentials have
+    /// changed.
     /// - Parameter error: says what is to be settled.
     private func takeCredentials(before error: RemoteError) throws {
         let (url, credentials) = (request.url, request.credentials)

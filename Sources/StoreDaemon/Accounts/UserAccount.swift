@@ -109,7 +109,9 @@ final class UserAccount {
             try daemon.configuration.check(protection)
             let backend = try remotes.makeBackend(file.url, file.credentials, protection)
             if hasSucceeded {
-                try sync.signIn(to: backend, asRestored: RemoteAccount(identifier: file.account, aliases: [former]))
+                var remote = RemoteAccount(identifier: file.account, aliases: [former])
+                remote.isEncrypted = file.isEncrypted == true
+                try sync.signIn(to: backend, asRestored: remote)
             } else {
                 sync.resume(with: backend, onlyReads: protection.move != nil)
             }
@@ -231,6 +233,11 @@ final class UserAccount {
         }
     }
 
+    /// Throws if the account that is signed in was under a key before, and has left it.
+    func checkIsNotFormer(_ held: HeldKey) throws {
+        if try sync.formerNames.contains("\(held.key.identifier)") { throw RemoteError.formerKey }
+    }
+
     /// Makes a backend, runs `body` with it and switches to it, unless the user has signed out meanwhile. A backend
     /// that the account doesn't switch to is closed.
     @discardableResult
@@ -243,10 +250,11 @@ final class UserAccount {
         let backend = try remotes.makeBackend(url, credentials, protection)
         do {
             let signOuts = attempts.signOuts
-            let (remote, held) = try await attempts.make {
+            let (found, held) = try await attempts.make {
                 try await backend.untilCancelled { (try await body(backend), await backend.heldKey) }
             }
             try checkIsSignedIn(since: signOuts)
+            let remote = try sync.genuine(found)
             try attempts.change { try switchTo(backend, remote, held) }
             return remote
         } catch {
@@ -267,7 +275,7 @@ final class UserAccount {
         let names = remote.aliases.union(former.plain.map(\.description)).union([file.account])
         try saved.commit(file.gone(over: remote.identifier)) {
             try sync.signIn(
-                to: backend, asRestored: RemoteAccount(identifier: remote.identifier, aliases: names),
+                to: backend, asRestored: RemoteAccount(encrypted: remote.identifier, aliases: names),
                 isPaused: file.isPaused == true)
         }
     }

@@ -95,6 +95,13 @@ extension Database {
         try setProperty("former-names-\(account)", kept.isEmpty ? nil : kept.joined(separator: "\n"))
     }
 
+    /// Whether an account was ever opened with its key on this device.
+    func isEncrypted(_ account: Int64) throws -> Bool { try property("encrypted-\(account)") == 1 }
+
+    func saveEncrypted(_ isEncrypted: Bool, of account: Int64) throws {
+        try setProperty("encrypted-\(account)", isEncrypted ? 1 : nil)
+    }
+
     /// Returns the encrypted account that was found in place of this unencrypted one; `nil` if none was.
     func successor(of account: Int64) throws -> String? { try property("successor-\(account)", as: String.self) }
 

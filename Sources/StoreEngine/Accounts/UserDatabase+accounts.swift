@@ -134,6 +134,25 @@ extension UserDatabase {
         }
     }
 
+    /// Returns the identifiers that the current account had before, as far as this device knows them.
+    package func formerNames() throws(EngineError) -> Set<String> {
+        try read { db in try db.formerNames(of: account.id) }
+    }
+
+    /// Remembers that the current account is encrypted.
+    package func noteEncrypted() throws(EngineError) {
+        let id = account.id
+        if try read({ db in try db.isEncrypted(id) }) { return }
+        try write { db in try db.saveEncrypted(true, of: id) }
+    }
+
+    /// Returns which of these names are of encrypted accounts that this device has, or had.
+    package func encryptedAccounts(among names: Set<String>) throws(EngineError) -> Set<String> {
+        try read { db in
+            try names.filter { name in try db.account(named: name).map { try db.isEncrypted($0.id) } ?? false }
+        }
+    }
+
     /// Remembers which encrypted account was found in place of the current, unencrypted one; `nil` forgets it.
     package func noteSuccessor(_ identifier: String?) throws(EngineError) {
         let id = account.id
@@ -176,6 +195,7 @@ extension UserDatabase {
                     sql: "UPDATE OR REPLACE writer SET account = ? WHERE account = ?", arguments: [id, other.id])
                 try db.saveFormerNames([], of: other.id)
                 try db.saveSuccessor(nil, of: other.id)
+                try db.saveEncrypted(false, of: other.id)
                 try db.execute(sql: "DELETE FROM account WHERE id = ?", arguments: [other.id])
                 try skipReplicaIDs(db)
             }

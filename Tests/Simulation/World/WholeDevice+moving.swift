@@ -182,8 +182,9 @@ extension WholeDevice {
     /// Makes a database that knows the account by a former name follow the file.
     func continueSync(with backend: any RemoteBackend, of file: AccountFile, in process: Process) {
         do {
-            try process.sync.signIn(
-                to: backend, asRestored: RemoteAccount(identifier: file.identifier, aliases: file.formerly))
+            var remote = RemoteAccount(identifier: file.identifier, aliases: file.formerly)
+            remote.isEncrypted = file.key != nil
+            try process.sync.signIn(to: backend, asRestored: remote)
         } catch {
             world.report("going over to a key: \(error)")
         }
