@@ -39,14 +39,21 @@ struct BriefConnection: ~Copyable {
     /// SQLite doesn't notice that the pages of a file are no tree: a few of them can have as many rows as one likes.
     private func bound(steps: Int32) { sqlite3_progress_handler(handle, steps, { _ in 1 }, nil) }
 
-    /// Reads what the database's schema defines, each with its type and name: at most `count` definitions. Those that
-    /// SQLite can't parse are among them.
+    /// Reads what the database's schema defines, each as type, name and statement with zero bytes between them: at most
+    /// `count` definitions. Those that SQLite can't parse are among them.
     /// - Throws: `DatabaseError`, also if one has more than 64 KiB, or if there are very many.
     func definitions(atMost count: Int, _ body: (String) -> Void) throws {
         bound(steps: 1_000_000)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 10)
         try execute("PRAGMA writable_schema = ON")
-        try forEach("SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)", body)
+        try forEach(
+            "SELECT type || char(0) || name || char(0) || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)", body)
+    }
+
+    /// Returns the size of the database in bytes, as the file and its log say.
+    func size() throws -> Int {
+        let numbers = try (strings("PRAGMA page_count") + strings("PRAGMA page_size")).compactMap { Int($0) }
+        return numbers.reduce(1) { $0.multipliedReportingOverflow(by: $1).overflow ? .max : $0 * $1 }
     }
 
     /// Returns the first thing that is wrong with the file's structure; `nil` if nothing is. A file of 256 MB takes 50
@@ -75,7 +82,11 @@ struct BriefConnection: ~Copyable {
         }
         while true {
             switch sqlite3_step(statement) {
-            case SQLITE_ROW: body(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+            case SQLITE_ROW:
+                // A text may have zero bytes in it.
+                let text = UnsafeBufferPointer(
+                    start: sqlite3_column_text(statement, 0), count: Int(sqlite3_column_bytes(statement, 0)))
+                body(String(decoding: text, as: UTF8.self))
             case SQLITE_DONE: return
             default: throw failure
             }

@@ -62,8 +62,8 @@ enum Schema {
         try model.execute("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
         // What SQLite's ANALYZE leaves.
         var own: Set = [
-            "table sqlite_stat1: CREATE TABLE sqlite_stat1(tbl,idx,stat)",
-            "table sqlite_stat4: CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+            "table\0sqlite_stat1\0CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+            "table\0sqlite_stat4\0CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
         ]
         for version in versions {
             try model.execute(version)

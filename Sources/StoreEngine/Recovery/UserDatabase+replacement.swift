@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import GRDBSQLite
 internal import Glibc
 internal import Replication
 
@@ -13,10 +14,13 @@ extension UserDatabase {
         do { try Salvage.finishForeign(in: directory) } catch { throw EngineError(error) }
     }
 
-    /// Returns the size of a directory's database in bytes; zero if it has none.
+    /// Returns the size of a directory's database in bytes, as its file or its log says; zero if it has none.
     package static func size(in directory: String) -> Int {
+        let path = "\(directory)/\(DatabaseFile.name)"
         var status = stat()
-        return stat("\(directory)/\(DatabaseFile.name)", &status) == 0 ? Int(status.st_size) : 0
+        let size = stat(path, &status) == 0 ? Int(status.st_size) : 0
+        let said = try? BriefConnection(path, flags: SQLITE_OPEN_READONLY).size()
+        return max(size, said ?? 0)
     }
 
     /// Returns whether a directory's database, if it has one, defines only what this program does.
