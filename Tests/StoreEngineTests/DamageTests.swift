@@ -31,6 +31,33 @@ import Testing
         #expect(try UserDatabase.isOwn(in: device.directory))
     }
 
+    /// A zero byte ends what C takes for the text.
+    @Test func `a zero byte hides no definition`() throws {
+        try fill()
+        device.close()
+        try device.sql(
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET type = type || char(0) || name || char(0) || sql || char(0),
+                sql = 'CREATE VIEW store AS SELECT 1' WHERE name = 'store'
+            """)
+        #expect(try !UserDatabase.isOwn(in: device.directory))
+    }
+
+    @Test func `a salvage keeps which accounts are encrypted, and their former names`() throws {
+        _ = try device.database.enter(account: "K", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.database.noteEncrypted()
+        try device.database.rename(accountTo: "K", aliases: ["P"])
+        _ = try device.database.enter(account: "other", bringingValues: false)
+        device.close()
+        _ = try UserDatabase.setAside(in: device.directory, at: 5)
+        let database = try device.open()
+        defer { database.close() }
+        #expect(try database.encryptedAccounts(among: ["K", "P", "other"]) == ["K"])
+        #expect(try database.accounts(formerly: ["P"]) == ["K"])
+    }
+
     /// SQLite keeps what it has read of a schema before the damage, and answers queries with it.
     @Test func `what stands before the damage in a schema counts`() throws {
         device.close()

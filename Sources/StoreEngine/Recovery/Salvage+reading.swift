@@ -36,6 +36,13 @@ extension Salvage {
         if let current, current > 0, let account = (try? db.account(current)) ?? nil, !account.identifier.isEmpty {
             saved.account = account.identifier
         }
+        for row in rows(of: "account", db) {
+            guard let id: Int64 = try? row.decode(forColumn: "id"), id > 0,
+                let identifier = try? row.decode(String.self, forColumn: "identifier")
+            else { continue }
+            if (try? db.isEncrypted(id)) == true { saved.encrypted.insert(identifier) }
+            saved.formerNames[identifier] = try? db.formerNames(of: id)
+        }
         var names: [Int64: String] = [:]
         for row in rows(of: "store", db) {
             saved.generation = max(saved.generation, (try? row.counter("generation")) ?? 0)

@@ -161,6 +161,10 @@ struct Salvage {
         var account: String?
         /// The stores that aren't synced.
         var unsynchronized: [String] = []
+        /// The identifiers of accounts that were opened with a key.
+        var encrypted: Set<String> = []
+        /// The former identifiers of accounts.
+        var formerNames: [String: Set<String>] = [:]
         /// The greatest generation that was found.
         var generation: UInt64 = 0
     }
@@ -213,6 +217,12 @@ struct Salvage {
                     """,
                 arguments: [change.store, change.account])
             try write(change, origin: origin, generation: base, db)
+        }
+        for identifier in saved.encrypted.union(saved.formerNames.keys) {
+            try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [identifier])
+            guard let account = try db.account(named: identifier) else { continue }
+            try db.saveEncrypted(saved.encrypted.contains(identifier), of: account.id)
+            try db.saveFormerNames(saved.formerNames[identifier] ?? [], of: account.id)
         }
     }
 
