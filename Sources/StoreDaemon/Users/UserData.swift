@@ -21,7 +21,10 @@ struct UserData {
     var isSetAside: Bool { name != "u\(uid)" }
 
     /// Whether a restore has set it aside.
-    var isCopy: Bool { isSetAside && access("\(path)/\(DataNames.copyMark)", F_OK) == 0 }
+    var isCopy: Bool {
+        var status = stat()
+        return isSetAside && lstat("\(path)/\(DataNames.copyMark)", &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
 
     /// Makes data from a name in the state directory; `nil` if it is not the name of a user's data.
     private init?(_ name: String, in stateDirectory: String) {
