@@ -102,13 +102,16 @@ package enum Files {
         defer { close(source) }
         let target = try check { open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
         defer { close(target) }
-        let size = try check { lseek(source, 0, SEEK_END) }
+        var status = stat()
+        _ = try check { fstat(source, &status) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(EINVAL) }
+        let size = status.st_size
         _ = try check { ftruncate(target, size) }
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var position: off_t = 0
         while position < size {
             let start = lseek(source, position, seekData)
-            // Only a hole follows, or the file has shrunk.
+            // Only a hole follows.
             if start < 0, errno == ENXIO { return }
             position = start < 0 ? position : start
             let hole = lseek(source, position, seekHole)
@@ -118,7 +121,11 @@ package enum Files {
                 let count = try check {
                     buffer.withUnsafeMutableBytes { pread(source, $0.baseAddress, wanted, position) }
                 }
-                if count == 0 { return }
+                // The file has shrunk.
+                if count == 0 {
+                    _ = try check { ftruncate(target, position) }
+                    return
+                }
                 _ = try check { lseek(target, position, SEEK_SET) }
                 try write(target, buffer[..<count])
                 position += off_t(count)
