@@ -79,6 +79,6 @@ extension ExternalChange {
     /// Whether it is worth announcing only if a value changed.
     var isOnlyAboutValues: Bool { ChangeReason.isOnlyAboutValues(reason) }
 
-    /// Whether it may be about keys that it doesn't name, because its receiver has left too much unread.
-    var leavesOutKeys: Bool { keys.isEmpty && reason != ChangeReason.quotaViolation }
+    /// Whether it is about keys that it doesn't name, because its receiver has left too much unread.
+    var leavesOutKeys: Bool { keys.isEmpty && isOnlyAboutValues }
 }

@@ -169,7 +169,8 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: ``UbiquitousStoreError``.
     public func history<Value>(of key: Key<Value>) async throws -> [FormerValue<Value>] {
-        try await store.settleQuietly()
+        // A write that waits keeps nobody from earlier values.
+        do { try await store.settleQuietly() } catch is UbiquitousStoreError {}
         return try await store.object().history(key.name).compactMap { FormerValue($0, key) }
     }
 
