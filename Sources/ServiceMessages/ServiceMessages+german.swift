@@ -66,6 +66,8 @@ extension ServiceMessages {
             "Ein Programm in einer Sandbox darf diese Domain lesen, aber nicht ändern.",
         "A store of this identifier can't be synchronised.":
             "Ein Speicher mit dieser Kennung lässt sich nicht abgleichen.",
+        "A store was removed from this device while it read the account. Move the account once more.":
+            "Während dieses Gerät das Konto las, wurde ein Speicher von ihm entfernt. Wechseln Sie den Schlüssel erneut.",
         "A string contains a noncharacter, such as U+FFFF, or isn't UTF-8; store such text as bytes.":
             """
         Eine Zeichenkette enthält ein Nichtzeichen wie U+FFFF oder ist kein UTF-8; speichern Sie solchen Text \

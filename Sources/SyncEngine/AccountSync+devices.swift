@@ -29,8 +29,6 @@ extension AccountSync {
     /// - Returns: whether there is such a device.
     package func forget(device identifier: String) throws(EngineError) -> Bool {
         guard isSignedIn, try devices.forget(identifier) else { return false }
-        // What the other device has uploaded goes, and with it what was removed from this device alone.
-        try database.rememberAll()
         replica.cycle.collectsGarbage = true
         noteLocalChange()
         return true

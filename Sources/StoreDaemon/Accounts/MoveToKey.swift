@@ -96,6 +96,11 @@ final class MoveToKey {
         try await read()
         let file = try account.saved.signedIn()
         try checkRead(passesOver)
+        guard try account.database.forgottenStores().isEmpty else {
+            throw BusError.store(
+                .conflict,
+                "A store was removed from this device while it read the account. Move the account once more.")
+        }
         let (former, problem) = keys.protection(of: file)
         if let problem { throw problem }
         var (_, forms) = keys.former(of: file)

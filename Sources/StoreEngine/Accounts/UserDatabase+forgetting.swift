@@ -39,10 +39,12 @@ extension UserDatabase {
     /// Brings all forgotten stores back into use, before this device becomes the only one that may have what they hold
     /// in the account.
     package func rememberAll() throws(EngineError) {
-        let forgotten = try read { db in
-            try String.fetchAll(db, sql: "SELECT identifier FROM store WHERE forgotten ORDER BY id")
-        }
-        for identifier in forgotten { try remember(store: try store(identifier)) }
+        for identifier in try forgottenStores() { try remember(store: try store(identifier)) }
+    }
+
+    /// Returns the identifiers of the stores that are forgotten.
+    package func forgottenStores() throws(EngineError) -> [String] {
+        try read { db in try String.fetchAll(db, sql: "SELECT identifier FROM store WHERE forgotten ORDER BY id") }
     }
 
     /// Sets whether a store is synced, or stays as it is on this device.

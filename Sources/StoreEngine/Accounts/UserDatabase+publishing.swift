@@ -58,8 +58,8 @@ extension UserDatabase {
         account.lastPull = environment.time()
     }
 
-    /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded. So all of it is
-    /// pending again, also in stores that are excluded from sync, which the next upload leaves out.
+    /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded. So this device's
+    /// writes are pending again, also in stores that are excluded from sync, which the next upload leaves out.
     package func forgetPublication() throws(EngineError) {
         try commit()
         settleSummaries()

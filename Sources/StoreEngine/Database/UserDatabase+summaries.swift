@@ -98,7 +98,9 @@ extension UserDatabase {
         _ condition: String, _ arguments: StatementArguments = []
     ) throws(EngineError) -> Int {
         try summaries(where: "account > 0 AND NOT synchronized AND \(condition)", arguments).reduce(0) {
-            $0 + $1.summary.pending
+            // If nothing of the store is published, the account may also lack what came from other devices.
+            let isLacking = $1.summary.published == 0 && $1.summary.holdsValues
+            return $0 + max($1.summary.pending, isLacking ? 1 : 0)
         }
     }
 
