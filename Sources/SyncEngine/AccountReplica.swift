@@ -20,6 +20,8 @@ package final class AccountReplica {
     var isPaused = false
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     private(set) var identifiers: Set<String> = []
+    /// Returns the names of encrypted accounts whose keys are on this device.
+    var keyNames: () -> Set<String> = { [] }
     /// The keys of a store that never leave this device.
     var localKeys: (String) -> LocalKeys = { _ in .none }
     /// Called before a store takes in what other devices have written. Throws if there is no room in memory for it.
@@ -56,7 +58,8 @@ package final class AccountReplica {
     /// - Throws: `RemoteError` if it has no other name.
     func genuine(_ remote: RemoteAccount) throws -> RemoteAccount {
         if remote.isEncrypted || !Rule.neverPlain.isOn { return remote }
-        let encrypted = try database.encryptedAccounts(among: remote.aliases.union([remote.identifier]))
+        let names = remote.aliases.union([remote.identifier])
+        let encrypted = try database.encryptedAccounts(among: names).union(names.intersection(keyNames()))
         if encrypted.isEmpty { return remote }
         guard let rest = remote.without(encrypted) else { throw RemoteError.inPlain }
         return rest
@@ -102,7 +105,8 @@ package final class AccountReplica {
         if Rule.plainSuccessor.isOn {
             names.formUnion(try database.accounts(before: remote.formerNames.union([remote.identifier])))
         }
-        return names.subtracting([remote.identifier])
+        // No account comes before a name that it has left, whatever somebody with that name's key says.
+        return names.subtracting([remote.identifier]).subtracting(try database.accounts(formerly: [remote.identifier]))
     }
 
     /// Joins what this device has of the account under its other identifiers, because it is the state of one account.
@@ -176,8 +180,11 @@ extension AccountReplica: BackendUser {
     // MARK: Download
 
     package func note(_ pull: any RemotePull) throws {
-        let remote = try genuine(pull.account)
-        guard remote.isNamed(database.account.identifier) else {
+        let found: RemoteAccount?
+        do { found = try genuine(pull.account) } catch let error as RemoteError where error.code == .inPlain {
+            found = nil
+        }
+        guard let remote = found, remote.isNamed(database.account.identifier) else {
             throw RemoteError(
                 .reset, "The remote holds another account, or was emptied.", reason: .accountReplaced)
         }

@@ -13,6 +13,12 @@ extension AccountSync {
     /// The names that the account had before its present key, as far as this device knows them.
     package var formerNames: Set<String> { get throws(EngineError) { try database.formerNames() } }
 
+    /// Returns the names of encrypted accounts whose keys are on this device.
+    package var keyNames: () -> Set<String> {
+        get { replica.keyNames }
+        set { replica.keyNames = newValue }
+    }
+
     /// Returns the account that a remote really shows: see ``AccountReplica/genuine(_:)``.
     package func genuine(_ remote: RemoteAccount) throws -> RemoteAccount { try replica.genuine(remote) }
 

@@ -100,6 +100,27 @@ struct AccountLeavingTests {
         #expect(try device.value("secret") == 1)
     }
 
+    /// Whoever has a stolen key can say that the account's present name was one from before it.
+    @Test func `an account is no earlier form of a name that it has left`() async throws {
+        let accounts = [("K2", Set(["K1"])), ("K1", ["K2"])].map { name, formerNames in
+            var account = RemoteAccount(identifier: name, formerNames: formerNames)
+            account.isEncrypted = true
+            return account
+        }
+        let own = ScriptedBackend()
+        await own.change { $0.account = accounts[0] }
+        try device.sync.signIn(to: own, as: accounts[0], bringingValues: false)
+        try await device.syncNow()
+        try device.write("secret", 1)
+        try device.sync.signOut(keepingValues: true)
+        let stolen = ScriptedBackend()
+        await stolen.change { $0.account = accounts[1] }
+        try device.sync.signIn(to: stolen, as: accounts[1], bringingValues: false)
+        try await device.syncNow()
+        #expect(await stolen.uploads["app"] == nil)
+        #expect(try device.value("secret") == nil)
+    }
+
     @Test func `whoever waits is told at once that the account is paused, and nothing more happens`() async throws {
         let backend = ScriptedBackend()
         let waiting = try await device.startHeldUpload(to: backend)

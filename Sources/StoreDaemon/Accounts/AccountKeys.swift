@@ -222,6 +222,11 @@ struct AccountKeys {
         AccountKeyFile.Slot.allCases.compactMap { try? AccountKeyFile.read($0, in: directory) }
     }
 
+    /// The names of the accounts under the stored keys, and under those that these have replaced.
+    var names: Set<String> {
+        Set(stored.flatMap { $0.left.union([$0.key.identifier]) }.map { "\($0)" })
+    }
+
     private func checkPhraseIsKnown() throws {
         guard isPhraseUnconfirmed else { return }
         throw BusError.store(

@@ -103,6 +103,7 @@ final class UserAccount {
             if former != file.account, !hasSucceeded {
                 _ = try database.enter(account: file.account, bringingValues: file.bringsValues ?? false)
             }
+            if file.isEncrypted == true { try database.noteEncrypted() }
             try sync.devices.readOwnName()
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
@@ -181,6 +182,7 @@ final class UserAccount {
         sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewNameLater() } }
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
         sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
+        sync.keyNames = { [weak self] in BusActor.assumeIsolated { self?.keys.names ?? [] } }
         cycles.connect(sync)
     }
 

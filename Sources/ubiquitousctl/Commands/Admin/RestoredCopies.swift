@@ -10,7 +10,7 @@ enum RestoredCopies {
     /// How many copies of each user are kept.
     private static let most = 4
 
-    /// Marks a directory as such a copy, or as none.
+    /// Marks a directory as such a copy, or as none. A mark is a file.
     static func mark(_ directory: String, isCopy: Bool) {
         let path = "\(directory)/\(DataNames.copyMark)"
         if !isCopy { unlink(path) } else { close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) }
