@@ -181,7 +181,11 @@ extension AccountReplica: BackendUser {
 
     package func note(_ pull: any RemotePull) throws {
         let found: RemoteAccount?
-        do { found = try genuine(pull.account) } catch let error as RemoteError where error.code == .inPlain {
+        do {
+            // To examine a name reads the database and the keys' files, and the names rarely change between two pulls.
+            let areKnown = pull.account.aliases.union([pull.account.identifier]).isSubset(of: identifiers)
+            found = areKnown ? pull.account : try genuine(pull.account)
+        } catch let error as RemoteError where error.code == .inPlain {
             found = nil
         }
         guard let remote = found, remote.isNamed(database.account.identifier) else {
