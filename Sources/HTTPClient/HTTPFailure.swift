@@ -51,7 +51,8 @@ extension HTTPFailure: CustomStringConvertible {
         case .timedOut(let host): "\(host) did not answer in time."
         case .cut(let host): "The connection to \(host) broke off."
         case .certificate(let host, let reason):
-            ["The certificate of \(host) is not trusted: \(reason).", Self.advice(on: reason)].joined(separator: " ")
+            ["The certificate of \(host) is not trusted: \(reason).", CertificateFlaw(reason).advice]
+                .joined(separator: " ")
         case .secureConnection(let host, let reason): "There is no secure connection to \(host): \(reason)."
         case .secureConnectionRefused(let host, let clause): "\(host) refuses a secure connection: \(clause)."
         case .authority: "The certificates to trust are not valid PEM, or take too long to read."
@@ -70,25 +71,32 @@ extension HTTPFailure: CustomStringConvertible {
         }
     }
 
-    /// Returns what users can do about a certificate that is refused for a reason of OpenSSL's.
-    private static func advice(on reason: String) -> String {
-        if isOutOfDate(reason) {
-            "Check this device's clock. If it is right, renew the server's certificate."
-        } else if reason == otherName {
-            "Give the address with a name that is in the certificate, or renew the server's."
-        } else {
-            "If the server has an authority of its own, sign in with its certificate."
+    /// What may be wrong with a certificate.
+    private enum CertificateFlaw {
+        case outOfDate, otherName, unknownAuthority
+
+        /// - Parameter reason: the reason for which it is refused, as a clause.
+        init(_ reason: String) {
+            if reason.contains("not yet valid") || reason.contains("expired") {
+                self = .outOfDate
+            } else {
+                self = reason == HTTPFailure.otherName ? .otherName : .unknownAuthority
+            }
+        }
+
+        /// What users can do about it.
+        var advice: String {
+            switch self {
+            case .outOfDate: "Check this device's clock. If it is right, renew the server's certificate."
+            case .otherName: "Give the address with a name that is in the certificate, or renew the server's."
+            case .unknownAuthority: "If the server has an authority of its own, sign in with its certificate."
+            }
         }
     }
 
     /// Whether another authority's certificate may be what is missing.
     package var isAuthorityUnknown: Bool {
-        guard case .certificate(_, let reason) = self else { return false }
-        return !Self.isOutOfDate(reason) && reason != Self.otherName
-    }
-
-    private static func isOutOfDate(_ reason: String) -> Bool {
-        reason.contains("not yet valid") || reason.contains("expired")
+        if case .certificate(_, let reason) = self { CertificateFlaw(reason) == .unknownAuthority } else { false }
     }
 
     /// The reason if a certificate has other names than the address.
