@@ -250,7 +250,7 @@ extension Duration {
 
 extension UbiquitousStoreError {
     /// Whether the service will never take a write that it has answered with this error.
-    var isFinalRefusal: Bool {
+    package var isFinalRefusal: Bool {
         switch code {
         case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict: true
         default: false

@@ -362,12 +362,5 @@ extension UbiquitousStoreError {
     var isRefusalOfAll: Bool { [.accessDenied, .limitsExceeded, .unknownObject].contains(code) }
 
     /// Whether the service refuses a write for good.
-    var isRefusal: Bool {
-        switch code {
-        case .quotaExceeded, .invalidKey, .keyTooLong, .invalidValue, .depthExceeded, .invalidArguments, .conflict,
-            .accessDenied, .limitsExceeded, .unknownObject:
-            true
-        default: false
-        }
-    }
+    var isRefusal: Bool { isFinalRefusal || isRefusalOfAll }
 }
