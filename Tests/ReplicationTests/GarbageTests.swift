@@ -129,8 +129,9 @@ struct GarbageTests {
         let (former, mine) = (head(own, knows: 5, segments: 1, 2), head(own, 2, knows: 6, segments: 3))
         memory.note([head(other, knows: 5, segments: 2)], time: start)
         memory.noteReplaced(former.segments, by: mine.segments, time: start)
+        for _ in 1...3 { memory.note([], time: start) }
         #expect(memory.takeReplaced(start + 1, heads: [], published: mine, traits: shared).isEmpty)
-        // A listing omits the other head, which still counts because it was seen less than a day ago.
+        // Listings omit the other head, which still counts because it was seen less than a day ago.
         let later = start + 120_000_000
         #expect(memory.takeReplaced(later, heads: [], published: mine, traits: shared) == [Bits128(high: 0, low: 1)])
         let nextDay = start + Retention.day
@@ -139,11 +140,28 @@ struct GarbageTests {
         #expect(going == [Bits128(high: 0, low: 2)])
     }
 
+    @Test mutating func `a segment that was replaced stays until three polls have found that no head names it`() {
+        let (former, mine) = (head(own, knows: 5, segments: 1), head(own, 2, knows: 6, segments: 3))
+        let hour: UInt64 = 3_600_000_000
+        memory.noteReplaced(former.segments, by: mine.segments, time: start)
+        for look in 1...2 as ClosedRange<UInt64> {
+            memory.note([head(other, 1, knows: 5)], time: start + look * hour)
+            #expect(memory.takeReplaced(start + look * hour, heads: [], published: mine, traits: shared).isEmpty)
+        }
+        var named = memory
+        named.note([head(other, 2, knows: 6, segments: 1)], time: start + 3 * hour)
+        #expect(named.takeReplaced(start + 3 * hour, heads: [], published: mine, traits: shared).isEmpty)
+        memory.note([head(other, 1, knows: 5)], time: start + 3 * hour)
+        let going = memory.takeReplaced(start + 3 * hour, heads: [], published: mine, traits: shared)
+        #expect(going == [Bits128(high: 0, low: 1)])
+    }
+
     @Test mutating func `where each object travels by itself, a segment that was replaced stays for a week`() {
         let (former, mine) = (head(own, knows: 5, segments: 1), head(own, 2, knows: 6, segments: 3))
         memory.noteReplaced(former.segments, by: mine.segments, time: start)
         // A clock that is set back or jumps ahead doesn't let anything be removed.
         for time in [start - Retention.day, start, start + 90 * Retention.day] {
+            memory.note([mine], time: time)
             #expect(memory.takeReplaced(time, heads: [mine], published: mine, traits: carried).isEmpty)
         }
         #expect(collect(days: 6, [mine], segments: [1, 3], joined: [], published: mine).segments.isEmpty)
@@ -159,6 +177,8 @@ struct GarbageTests {
         for segment in 1...3 as ClosedRange<UInt64> { memory.noteLength(200 << 10, of: Bits128(high: 0, low: segment)) }
         memory.noteReplaced(names([1]), by: names([2]), time: start)
         memory.noteReplaced(names([2]), by: mine.segments, time: start + 1)
+        #expect(memory.takeReplaced(start + 2, heads: [mine], published: mine, traits: carried).isEmpty)
+        memory.note([mine], time: start + 2)
         let going = memory.takeReplaced(start + 2, heads: [mine], published: mine, traits: carried)
         #expect(going == [Bits128(high: 0, low: 1)])
         #expect(memory.takeReplaced(start + 3, heads: [mine], published: mine, traits: carried).isEmpty)

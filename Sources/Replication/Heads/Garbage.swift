@@ -159,6 +159,8 @@ struct Superseded: Sendable {
         let name: Bits128
         let bytes: Int
         let time: UInt64
+        /// How many polls have read the heads since then.
+        var looks = 0
     }
     private var items: [Item] = []
     /// The lengths of the segments that this process has written.
@@ -166,6 +168,9 @@ struct Superseded: Sendable {
 
     /// On a server, how long a device that has read the previous head has to read its segments, in microseconds.
     private static let grace: UInt64 = 120_000_000
+    /// On a server, how many polls must have found the segment in no head of another device. A server may answer with
+    /// an old version of a head, and what another device wrote last may name the segment.
+    private static let leastLooks = 3
     /// How many bytes of replaced segments may stay for the whole time.
     private static let leastBytes = 256 << 10
 
@@ -182,11 +187,15 @@ struct Superseded: Sendable {
         }
     }
 
+    /// Notes that a poll has read the heads.
+    mutating func noteLook() { for index in items.indices { items[index].looks += 1 } }
+
     /// Forgets segments that are gone from the remote.
     mutating func keep(_ present: Set<Bits128>) { items.removeAll { !present.contains($0.name) } }
 
-    /// Takes out the segments to remove now: those replaced two minutes ago, and before that the oldest of them if they
-    /// take more room than what is published. So continuous writing takes a bounded multiple of that room.
+    /// Takes out the segments to remove now: those replaced two minutes and three polls ago, and before that the oldest
+    /// of them if they take more room than what is published. So continuous writing takes a bounded multiple of that
+    /// room.
     /// - Parameter replicatesSeparately: whether a head that names a segment may still be on its way. Then time alone
     ///   frees none, and ``Garbage/segments(ages:)`` decides.
     mutating func take(
@@ -196,8 +205,8 @@ struct Superseded: Sendable {
         let most = max(Self.leastBytes, published.reduce(0) { $0 + (lengths[$1] ?? 0) })
         var taken: [Bits128] = []
         items.removeAll { item in
-            let isOver = !replicatesSeparately && (time < item.time || time - item.time >= Self.grace)
-            let isDue = isOver || waiting > most
+            let isOld = item.looks >= Self.leastLooks && (time < item.time || time - item.time >= Self.grace)
+            let isDue = isOld && !replicatesSeparately || item.looks > 0 && waiting > most
             // Another head still names it. The last device to replace it removes it.
             guard isDue, !named.contains(item.name), !published.contains(item.name) else { return false }
             waiting -= item.bytes
@@ -270,7 +279,10 @@ package struct GarbageMemory: Sendable {
     }
 
     /// Notes the heads that a pull has found.
-    package mutating func note(_ heads: [SeenHead], time: UInt64) { latest.note(heads, time: time) }
+    package mutating func note(_ heads: [SeenHead], time: UInt64) {
+        latest.note(heads, time: time)
+        superseded.noteLook()
+    }
 
     /// Forgets a head that this device has removed.
     package mutating func forget(_ head: String) { latest.forget(head) }
