@@ -127,7 +127,7 @@ extension WholeDevice {
         if let account, let next = account.next?.held, let chosen = chosenKey(of: account.place),
             chosen != next.key.identifier
         {
-            // Its user knows which of their own moves came first, and that this one has left notes.
+            // Its user knows which of their own moves came first, and that this one may have left notes.
             let move = KeyMove(from: account.key?.held, to: next)
             world.joinings[account.place] +=
                 [move.link, KeyLink(from: next.key, to: chosen, .gaveWay)].compactMap { $0 }
@@ -231,8 +231,11 @@ extension WholeDevice {
     private func chosenKey(of place: Int) -> KeyIdentifier? {
         let accounts = world.devices.filter { !$0.isGone }.compactMap(\.account).filter { $0.place == place }
         let moves = accounts.compactMap { $0.next?.held }
-        let seen = SeenMarkers(
-            sealed: (world.madeKeys[place] + moves).map(\.marker), notes: world.joinings[place])
+        // A move that gave way before it had written its note leads nowhere.
+        let notes = world.joinings[place].filter {
+            $0.kind != .replaced || world.places[place].has("\(BlobName.markers)/\($0.noteName)", seenBy: number)
+        }
+        let seen = SeenMarkers(sealed: (world.madeKeys[place] + moves).map(\.marker), notes: notes)
         guard case .keyNeeded(let key) = MarkerChoice(among: seen, key: nil, wasEncrypted: true) else { return nil }
         return key
     }
