@@ -204,7 +204,7 @@ let package = Package(
         // Compares the layers of ARCHITECTURE.md with the sources.
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
-        .testTarget(name: "SDBusTests", dependencies: ["SDBus", "CSystemd"]),
+        .testTarget(name: "SDBusTests", dependencies: ["SDBus", "SeededRandom", "CSystemd"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
         .testTarget(

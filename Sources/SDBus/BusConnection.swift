@@ -62,11 +62,13 @@ public final class BusConnection {
     var reportsOnlyTotals = false
     private(set) lazy var accounting = PeerAccounting { [unowned self] in try await bytes(of: $0) }
 
-    private init(owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?) throws(BusError) {
+    private init(
+        owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?, _ filtered: FilteredSocket? = nil
+    ) throws(BusError) {
         self.bus = bus
         self.isBusClient = isBusClient
         self.uniqueName = uniqueName
-        dispatcher = Dispatcher(bus)
+        dispatcher = Dispatcher(bus, filtered)
         peers = Peers(bus, isBusClient: isBusClient, reference)
         names = OwnedNames(reference)
         reference.connection = self
@@ -88,8 +90,19 @@ public final class BusConnection {
     /// - Parameter description: a word for logs.
     /// - Throws: ``BusError`` if there is no bus, or if it refuses.
     ///
+    /// On a bus that passes on header fields which it doesn't know, messages with such fields are dropped (see
+    /// ``HeaderFilter``). Nothing else would tell who has sent a message.
+    ///
     /// The corresponding C functions are ``sd_bus_new``, ``sd_bus_set_address`` and ``sd_bus_start``.
     public static func open(_ address: BusAddress, description: String) throws(BusError) -> BusConnection {
+        let plain = try openPlain(address, description)
+        // Only dbus-broker passes them on, and its sockets are local.
+        if !LocalSocket.isLocal(plain.dispatcher.socket) || plain.busFiltersHeaders { return plain }
+        defer { plain.close() }
+        return try openFiltered(like: plain, description)
+    }
+
+    private static func openPlain(_ address: BusAddress, _ description: String) throws(BusError) -> BusConnection {
         let address = try address.resolved()
         let bus = try makeBus(description)
         var name: UnsafePointer<CChar>?
@@ -104,6 +117,53 @@ public final class BusConnection {
             throw error
         }
         return try BusConnection(owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) })
+    }
+
+    private static func openFiltered(
+        like plain: BusConnection, _ description: String
+    ) throws(BusError) -> BusConnection {
+        let (filtered, inlet) = try FilteredSocket.connect(like: plain.dispatcher.socket)
+        let bus = try makeBus(description)
+        var name: UnsafePointer<CChar>?
+        do throws(BusError) {
+            let outlet = fcntl(filtered.bus, F_DUPFD_CLOEXEC, 3)
+            try check(sd_bus_set_fd(bus, inlet, outlet), "connecting to the bus")
+            try check(sd_bus_set_bus_client(bus, 1), "connecting to the bus")
+            try check(sd_bus_start(bus), "connecting to the bus")
+            while try check(sd_bus_is_ready(bus), "connecting to the bus") == 0 {
+                let result = try check(sd_bus_process(bus, nil), "connecting to the bus")
+                if result > 0 || filtered.pump() { continue }
+                guard filtered.wait(Self.patience) else {
+                    throw BusError(errno: ETIMEDOUT, "connecting to the bus")
+                }
+            }
+            try check(sd_bus_get_unique_name(bus, &name), "connecting to the bus")
+        } catch {
+            sd_bus_close_unref(bus)
+            throw error
+        }
+        return try BusConnection(
+            owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) }, filtered)
+    }
+
+    /// How long the bus may take for each step of a connection, in milliseconds.
+    private static let patience: Int32 = 30_000
+
+    /// Whether the bus removes header fields that it doesn't know, as its feature `HeaderFiltering` says.
+    private var busFiltersHeaders: Bool {
+        var features: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        let result = sd_bus_get_property_strv(
+            bus, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Features", nil, &features)
+        guard result >= 0, let features else { return false }
+        var found = false
+        var next = features
+        while let feature = next.pointee {
+            if strcmp(feature, "HeaderFiltering") == 0 { found = true }
+            free(feature)
+            next += 1
+        }
+        free(features)
+        return found
     }
 
     /// Makes two connections, each the other's peer, without a bus; for tests.

@@ -12,10 +12,15 @@ final class Dispatcher {
     /// The messages and microseconds in a round, so that others on the loop get their turn.
     private static let roundLimit = 64
     private static let roundTime: UInt64 = 1000
+    private static let piecesLimit = 8
     /// The number of messages that may wait to be sent before we stop reading.
     private static let writeLimit: UInt64 = 1024
 
     private let bus: OpaquePointer
+    /// What passes on the messages that arrive; `nil` if the connection reads the bus's socket itself.
+    private let filtered: FilteredSocket?
+    /// Whether the last round has left some of what was passed on, so that no socket of the bus tells of it.
+    private var hasLeftSome = false
     private var readiness: OpaquePointer?
     /// The descriptor that the loop watches, or -1.
     private var watched: Int32 = -1
@@ -27,9 +32,14 @@ final class Dispatcher {
     /// Called after an admitted call was dispatched.
     var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
 
-    init(_ bus: OpaquePointer) {
-        self.bus = bus
+    init(_ bus: OpaquePointer, _ filtered: FilteredSocket?) {
+        (self.bus, self.filtered) = (bus, filtered)
+        // Since the connection began.
+        hasLeftSome = filtered != nil
     }
+
+    /// The socket of the bus; negative once the connection is closed.
+    var socket: Int32 { filtered?.bus ?? sd_bus_get_fd(bus) }
 
     /// Makes the event loop watch the socket and libsystemd's timeouts.
     ///
@@ -39,7 +49,7 @@ final class Dispatcher {
         let userdata = Unmanaged.passUnretained(reference).toOpaque()
         // A descriptor of our own: libsystemd closes its own before it tells us that the bus is gone. If a child that
         // was forked just then has a copy, the loop would report a source that is gone.
-        let socket = try check(sd_bus_get_fd(bus), "the socket of a connection")
+        let socket = try check(self.socket, "the socket of a connection")
         watched = fcntl(socket, F_DUPFD_CLOEXEC, 3)
         if watched < 0 { throw BusError(errno: errno, "the socket of a connection") }
         try check(sd_event_add_io(event, &readiness, watched, 0, connectionIsReady, userdata), "a socket")
@@ -72,6 +82,7 @@ final class Dispatcher {
         // dispatch() will see an error. Messages that were read during a blocking call wait with time 0, and have to
         // wait while we don't read.
         if events >= 0, sd_bus_get_timeout(bus, &time) < 0 { time = 0 }
+        if hasLeftSome { time = 0 }
         if isCongested { time = .max }
         sd_event_source_set_time(deadline, time)
         sd_event_source_set_enabled(deadline, Int32(time == .max ? SD_EVENT_OFF : SD_EVENT_ONESHOT))
@@ -90,13 +101,21 @@ final class Dispatcher {
             if count == Self.roundLimit || isCongested || (count % 8 == 0 && EventLoop.now >= end) { break }
             result = process()
         }
+        hasLeftSome = filtered != nil && (result > 0 || filtered?.hasWaiting == true)
         connection.isDrained = result <= 0
         if count > 0 { connection.afterDispatch?() }
         if result < 0 { connection.disconnected() }
     }
 
     private func process() -> Int32 {
-        let result = sd_bus_process(bus, nil)
+        var result = sd_bus_process(bus, nil)
+        if result == 0, let filtered {
+            // A long message arrives in many pieces, and others on the loop get their turn.
+            for _ in 0..<Self.piecesLimit where result == 0 {
+                guard filtered.pump() else { break }
+                result = sd_bus_process(bus, nil)
+            }
+        }
         lookup?.forgetObject()
         lookup = nil
         endTiming()

@@ -29,7 +29,7 @@ public final class HeldAllowance {
     fileprivate init(_ bytes: Int, at bus: Int32) {
         while self.bytes < bytes {
             let piece = min(bytes - self.bytes, Self.largestPiece)
-            guard let socket = Self.connect(like: bus) else { return }
+            guard let socket = LocalSocket.connect(like: bus) else { return }
             sockets.append(socket)
             guard Self.announce(piece, on: socket) else { return }
             self.bytes += piece
@@ -38,23 +38,6 @@ public final class HeldAllowance {
 
     isolated deinit {
         for socket in sockets { close(socket) }
-    }
-
-    /// Opens another connection to the peer of a socket.
-    private static func connect(like other: Int32) -> Int32? {
-        var storage = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let socket = Glibc.socket(AF_UNIX, type, 0)
-        guard socket >= 0 else { return nil }
-        let isConnected = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getpeername(other, $0, &size) == 0 && Glibc.connect(socket, $0, size) == 0
-            }
-        }
-        if isConnected { return socket }
-        close(socket)
-        return nil
     }
 
     /// Sends the beginning of a message, after the authentication that the bus requires.
@@ -84,8 +67,8 @@ extension BusConnection {
     public func holdAllowance(leaving rest: Int) async -> HeldAllowance? {
         // A bus without an allowance answers with an error, as does one that doesn't tell us.
         guard let left = try? await allowance(of: geteuid()), left > rest, Self.memoryIsLent else { return nil }
-        let bus = sd_bus_get_fd(bus)
-        return bus >= 0 ? HeldAllowance(left - rest, at: bus) : nil
+        let socket = dispatcher.socket
+        return socket >= 0 ? HeldAllowance(left - rest, at: socket) : nil
     }
 
     /// Whether the bus gets memory that it requests but doesn't use. If it gets none, it exits.

@@ -88,6 +88,8 @@ public struct WireMessage {
     public var descriptors: UInt32 = 0
     /// The size in bytes of a header field that no specification knows; 0 leaves it out.
     public var unknownField = 0
+    /// The content of an array of bytes in such a field, the first one; empty leaves it out.
+    public var hiddenField: [UInt8] = []
 
     /// Makes an empty call.
     public init() {}
@@ -98,6 +100,11 @@ public struct WireMessage {
     /// Returns the encoded message.
     public func bytes(serial: UInt32) -> [UInt8] {
         var fields = Wire()
+        if !hiddenField.isEmpty {
+            fields.bytes.append(100)
+            fields.signature("ay")
+            fields.array(alignment: 1) { $0.bytes += hiddenField }
+        }
         for (code, type, value) in [
             (1, "o", path), (2, "s", interface), (3, "s", member), (4, "s", errorName), (6, "s", destination),
             (8, "g", signature.isEmpty ? nil : signature),
