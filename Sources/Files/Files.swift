@@ -35,6 +35,19 @@ package enum Files {
         }
     }
 
+    /// Reads a file to its end, to find out whether the disk returns all of it.
+    /// - Throws: the reason why not, unless there is no such file.
+    package static func readThrough(_ path: String) throws(SystemError) {
+        let descriptor: Int32
+        do throws(SystemError) { descriptor = try check { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) } } catch {
+            if error.number == ENOENT { return }
+            throw error
+        }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while try check({ buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) } }) > 0 {}
+    }
+
     /// Reads a small file; symbolic links are not followed.
     /// - Returns: `nil` if it is missing, unreadable, or larger than `limit` bytes.
     package static func bytes(of path: String, atMost limit: Int) -> [UInt8]? {

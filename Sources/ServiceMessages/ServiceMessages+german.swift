@@ -258,7 +258,7 @@ extension ServiceMessages {
         Das Konto lässt sich nicht lesen, denn seine Datei {1} ist beschädigt. Melden Sie sich noch einmal an \
         derselben Adresse an; die Werte auf diesem Gerät bleiben erhalten.
         """,
-        "The account can't be read: {1}.": "Das Konto lässt sich nicht lesen: {1}.",
+        "The account can't be read. {1}": "Das Konto lässt sich nicht lesen. {1}",
         "The account could not be moved now. The service tries again after the next sync cycle.":
             """
         Das Konto konnte jetzt nicht zum neuen Schlüssel wechseln. Der Dienst versucht es nach dem nächsten \

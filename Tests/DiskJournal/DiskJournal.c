@@ -5,7 +5,8 @@
 //   DISK_JOURNAL        the file to which the journal is appended
 //   DISK_JOURNAL_ROOTS  the directories to record, separated by colons
 //   DISK_FAULTS         a file that may come and go: while it exists, the operation that it names (open, write, sync,
-//                       name) fails with the error number that follows the name
+//                       name, read) fails with the error number that follows the name; if a second number follows, only
+//                       so often. Reads fail of databases alone.
 //   DISK_GATE           a file that may come and go: while it exists, syncing waits
 //   DISK_DELAY          how much longer each sync takes, in milliseconds
 //
@@ -81,7 +82,12 @@ static int fails(const char *operation) {
     syscall(SYS_close, file);
     size_t length = strlen(operation);
     if (strncmp(text, operation, length) != 0 || text[length] != ' ') return 0;
-    errno = atoi(text + length);
+    static long failures;
+    long most = -1;
+    int error = 0;
+    sscanf(text + length, "%d %ld", &error, &most);
+    if (most >= 0 && __sync_fetch_and_add(&failures, 1) >= most) return 0;
+    errno = error;
     return 1;
 }
 
@@ -173,6 +179,24 @@ static ssize_t write_at(int descriptor, const void *bytes, size_t length, off_t 
     pthread_mutex_unlock(&lock);
     errno = error;
     return result;
+}
+
+static int can_read(int descriptor) {
+    char path[PATH_MAX];
+    if (!faults || !is_ours(descriptor) || !path_of(descriptor, path)) return 1;
+    return !strstr(path, "/stores.sqlite") || !fails("read");
+}
+
+ssize_t read(int descriptor, void *bytes, size_t length) {
+    return can_read(descriptor) ? syscall(SYS_read, descriptor, bytes, length) : -1;
+}
+
+ssize_t pread64(int descriptor, void *bytes, size_t length, off64_t offset) {
+    return can_read(descriptor) ? syscall(SYS_pread64, descriptor, bytes, length, offset) : -1;
+}
+
+ssize_t pread(int descriptor, void *bytes, size_t length, off_t offset) {
+    return pread64(descriptor, bytes, length, offset);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t length) {

@@ -456,6 +456,32 @@ import Testing
         #expect(device.database.isAwaitingRemote && device.database.account.identifier == "A")
     }
 
+    @Test func `stores that are excluded from sync stay so, whatever the damage`() throws {
+        try fill()
+        try device.database.synchronize(store: "app", false)
+        device.close()
+        try put([UInt8](repeating: 1, count: 5000))
+        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        try device.reopen()
+        #expect(try !device.database.store("app").isSynchronized)
+        try device.database.synchronize(store: "app", true)
+        device.close()
+        try put([UInt8](repeating: 1, count: 5000))
+        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time + 1_000_000, account: "A")
+        try device.reopen()
+        #expect(try device.database.store("app").isSynchronized)
+    }
+
+    @Test func `a salvage finds no account's row, and keeps what was pending for the account that is known`() throws {
+        _ = try device.database.enter(account: "A", bringingValues: false)
+        try device.database.completeDownload(cursor: [1])
+        try device.write([("k", .integer(1))])
+        device.close()
+        try device.sql("DELETE FROM account")
+        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        #expect(report.salvagedValues == 1)
+    }
+
     @Test func `what is in the log and not yet in the file is saved as well`() throws {
         try device.write([("k", .integer(1))])
         let copy = device.root + "/copy"

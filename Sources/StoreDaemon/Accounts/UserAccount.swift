@@ -123,7 +123,13 @@ final class UserAccount {
             if problem == nil, let obstacle = cycles.obstacle { sync.postpone(obstacle) }
             cycles.listen()
         } catch {
-            let error = error as? RemoteError ?? RemoteError(.damaged, "The account can't be read: \(error).")
+            // Not now, because the user's data may just be being opened.
+            if case EngineError.corrupt(let reason) = error {
+                _ = EventLoop.task { [weak self] in self?.recover(reason) }
+            }
+            let error =
+                error as? RemoteError
+                ?? RemoteError(.damaged, "The account can't be read. \(BusError(mapping: error).message)")
             // The log has the failure as a change of the account's state.
             sync.fail(error)
         }

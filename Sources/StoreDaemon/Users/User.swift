@@ -25,6 +25,8 @@ final class User {
     /// Whether the file of a damaged database is still to be set aside.
     private var needsSettingAside = false
     private var recoveryPace = Pace()
+    /// When a database that seemed to be damaged was last opened again, by the loop's clock.
+    private var reopenedAt: UInt64?
     /// Tries the recovery again if no call does.
     private var recoveryTimer: EventSource?
     private var historyPace = Pace()
@@ -397,8 +399,12 @@ final class User {
 
     private func replaceDatabase() throws {
         // Otherwise another database is in its place already, such as a restored backup.
-        let isSalvaged = needsSettingAside
-        if needsSettingAside { try Self.setAside(in: directory.path, at: daemon.environment.time(), daemon.logger) }
+        var isSalvaged = needsSettingAside
+        if needsSettingAside, try isDamageConfirmed() {
+            try Self.setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
+        } else {
+            isSalvaged = false
+        }
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
@@ -426,6 +432,19 @@ final class User {
         }
     }
 
+    /// Whether the file is damaged, and not only a read of it failed. Damage that no check of the structure finds shows
+    /// again at once.
+    private func isDamageConfirmed() throws -> Bool {
+        try UserDatabase.checkDisk(in: directory.path, at: daemon.environment.time())
+        if let last = reopenedAt, EventLoop.now - last < Self.doubtInterval { return true }
+        if try UserDatabase.damage(in: directory.path) != nil { return true }
+        reopenedAt = EventLoop.now
+        return false
+    }
+
+    /// How long after damage that was not found, more of it counts without a check, in microseconds.
+    private static let doubtInterval: UInt64 = 600_000_000
+
     private static func openDatabase(
         of uid: UInt32, in directory: UserDirectory, daemon: Daemon
     ) throws -> UserDatabase {
@@ -439,6 +458,10 @@ final class User {
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }
+        do { return try open() } catch EngineError.corrupt {
+            try UserDatabase.checkDisk(in: directory.path, at: daemon.environment.time())
+        }
+        // The disk returns everything now, which it may not have done before.
         do { return try open() } catch EngineError.corrupt(let reason) {
             daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")
             try setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)

@@ -49,6 +49,18 @@ extension UserDatabase {
 
     /// Sets whether a store is synced, or stays as it is on this device.
     package func synchronize(store identifier: String, _ isSynchronized: Bool) throws(EngineError) {
+        try change(store: identifier, synchronizing: isSynchronized)
+        recordExcluded()
+    }
+
+    /// Records which stores are excluded from sync, for a salvage. If it fails, the next opening or change does it.
+    func recordExcluded() {
+        let sql = "SELECT identifier FROM store WHERE NOT synchronized AND identifier NOT GLOB '!*' ORDER BY identifier"
+        guard let stores = try? read({ db in try String.fetchAll(db, sql: sql) }) else { return }
+        try? Salvage.recordExcluded(stores, in: directory)
+    }
+
+    private func change(store identifier: String, synchronizing isSynchronized: Bool) throws(EngineError) {
         try commit()
         let store = try store(identifier)
         if store.isSynchronized == isSynchronized { return }

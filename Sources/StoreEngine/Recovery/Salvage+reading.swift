@@ -14,6 +14,7 @@ extension Salvage {
     func read(knownAccount: String?) -> Saved {
         var saved = Saved()
         saved.account = knownAccount
+        saved.unsynchronized = Self.excludedStores(in: directory)
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(1)
@@ -48,18 +49,21 @@ extension Salvage {
             saved.generation = max(saved.generation, (try? row.counter("generation")) ?? 0)
             guard let id: Int64 = try? row.decode(forColumn: "id") else { continue }
             names[id] = try? row.decode(String.self, forColumn: "identifier")
-            if (try? row.decode(Bool.self, forColumn: "synchronized")) == false, let name = names[id] {
+            if (try? row.decode(Bool.self, forColumn: "synchronized")) == false, let name = names[id],
+                !saved.unsynchronized.contains(name)
+            {
                 saved.unsynchronized.append(name)
             }
         }
+        var patience = RangeReader.patience
         for row in rows(of: "replica", db) {
             guard let account: Int64 = try? row.decode(forColumn: "account"),
                 let id: Int64 = try? row.decode(forColumn: "id"),
                 let store: Int64 = try? row.decode(forColumn: "store"), let name = names[store]
             else { continue }
-            let last = lastRows(of: id, db).filter { $0.sequence > 0 }
+            let last = lastRows(of: id, &patience, db).filter { $0.sequence > 0 }
             saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
-            guard let owner = owner(account, saved, db) else { continue }
+            guard let owner = owner(account, current: current, saved, db) else { continue }
             let published = (try? row.counter("published")) ?? 0
             let isDownloaded = (try? row.decode(Bool.self, forColumn: "downloaded")) == true
             // Values without an account, and device-local ones, exist nowhere else. A store that isn't synced does not
@@ -80,9 +84,11 @@ extension Salvage {
     }
 
     /// Returns the identifier of the account that gets a replica's values; `nil` if it can't be determined.
-    private func owner(_ account: Int64, _ saved: Saved, _ db: Database) -> String? {
+    /// - Parameter current: the current account's row.
+    private func owner(_ account: Int64, current: Int64?, _ saved: Saved, _ db: Database) -> String? {
         // Values that were written before any sign-in are offered to the account that was entered since.
         if account == Account.none { return saved.account ?? "" }
+        if account == current, let known = saved.account { return known }
         return (try? db.account(account))?.identifier
     }
 
@@ -119,12 +125,15 @@ extension Salvage {
     }
 
     /// Returns the last row of each key that could be read, in the order of their sequences.
-    private func lastRows(of replica: Int64, _ db: Database) -> [SavedRow] {
+    /// - Parameter patience: how many more times to continue after damage, in all replicas.
+    private func lastRows(of replica: Int64, _ patience: inout Int, _ db: Database) -> [SavedRow] {
         var last: [Key: SavedRow] = [:]
-        var reader = RangeReader(db, replica: replica) { row in
+        var reader = RangeReader(db, replica: replica, patience: patience) { row in
             if (last[row.key]?.sequence ?? 0) <= row.sequence { last[row.key] = row }
         }
         reader.read(from: 1, to: ChangeID.lastSequence - 1)
+        // What is intact needs none.
+        patience = max(1, reader.patience)
         return last.values.sorted { $0.sequence < $1.sequence }
     }
 }
@@ -168,11 +177,14 @@ private struct RangeReader {
     private let replica: Int64
     private let found: (SavedRow) -> Void
     /// How many more times to continue after damage.
-    private var patience = 2000
+    private(set) var patience: Int
+    /// How many times in a database. With a damaged root, no attempt finds anything.
+    static let patience = 2000
 
-    init(_ db: Database, replica: Int64, found: @escaping (SavedRow) -> Void) {
+    init(_ db: Database, replica: Int64, patience: Int, found: @escaping (SavedRow) -> Void) {
         self.db = db
         self.replica = replica
+        self.patience = patience
         self.found = found
     }
 

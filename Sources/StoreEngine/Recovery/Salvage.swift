@@ -12,6 +12,7 @@
 // Until the first rename nothing has happened. After it the new database is complete, and the next process that opens
 // the directory finishes the rest.
 
+internal import Files
 internal import Foundation
 internal import GRDB
 internal import Glibc
@@ -31,7 +32,8 @@ package struct SalvageReport: Equatable, Sendable {
 extension UserDatabase {
     /// Sets a damaged database aside, and makes a new one in its place with what can be read of it.
     ///
-    /// No process may have the database open. Databases that were set aside before are never overwritten.
+    /// No process may have the database open, and ``checkDisk(in:at:)`` comes first. Databases that were set aside before
+    /// are never overwritten.
     /// - Parameters:
     ///   - directory: the database's directory.
     ///   - time: the present time, in microseconds since 1970.
@@ -48,6 +50,8 @@ extension UserDatabase {
         do {
             let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
             let saved = salvage.read(knownAccount: account)
+            // What the disk has not returned was not read, and would be taken for lost.
+            try salvage.checkDisk()
             try salvage.build(saved, origin: Origin(bits: random()))
             let fileName = try salvage.setAside()
             try Salvage.finish(in: directory)
@@ -56,6 +60,18 @@ extension UserDatabase {
         } catch {
             throw EngineError(error)
         }
+    }
+}
+
+extension UserDatabase {
+    /// Checks that the disk returns a directory's database. If a read fails, SQLite takes that for damage, although the
+    /// disk may return everything the next time.
+    /// - Parameter time: the present time, in microseconds since 1970.
+    /// - Throws: `EngineError.storage` if the disk doesn't, for ``Salvage/patience`` at most: then the rest counts as lost.
+    package static func checkDisk(in directory: String, at time: UInt64) throws(EngineError) {
+        do {
+            try Salvage(directory: directory, time: time, limits: .standard, isSignedIn: false).checkDisk()
+        } catch { throw EngineError(error) }
     }
 }
 
@@ -69,6 +85,28 @@ struct Salvage {
     var path: String { directory + "/" + DatabaseFile.name }
     private static let newSuffix = ".new"
     private static let suffixes = ["", "-wal", "-shm"]
+
+    // MARK: The disk
+
+    /// The name of a file with the time since which the disk has not returned all of the database.
+    private static let unreadableFileName = "stores.unreadable"
+    /// How long to wait for the disk, in microseconds: ten minutes, in which a drive or a connection is reset.
+    static let patience: UInt64 = 600_000_000
+
+    /// Throws if the disk doesn't return all of the database, and hasn't for less than ``patience``.
+    func checkDisk() throws {
+        let note = directory + "/" + Self.unreadableFileName
+        for suffix in ["", "-wal"] {
+            do { try Files.readThrough(path + suffix) } catch {
+                let noted = Files.text(of: note, atMost: 32).flatMap { UInt64($0) }
+                let since = noted.flatMap { $0 <= time ? $0 : nil } ?? time
+                if noted != since { try? Files.overwrite(note, with: "\(since)") }
+                if time - since >= Self.patience { return }
+                throw EngineError.storage("The disk does not return \(path)\(suffix): \(error).")
+            }
+        }
+        unlink(note)
+    }
 
     // MARK: Renaming
 
@@ -123,6 +161,23 @@ struct Salvage {
         let path = directory + "/" + presenceFileName
         if exists(path) { return }
         close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
+    }
+
+    /// The name of a file with the identifiers of the stores that are excluded from sync, one per line. A salvage must not
+    /// have them uploaded, even if it can't read which they are.
+    private static let exclusionFileName = "stores.excluded"
+
+    /// Records which stores are excluded from sync.
+    static func recordExcluded(_ stores: [String], in directory: String) throws(SystemError) {
+        let path = directory + "/" + exclusionFileName
+        if stores == excludedStores(in: directory) { return }
+        let text = stores.joined(separator: "\n")
+        try Files.replace(path, with: Array(text.utf8), by: path + newSuffix)
+    }
+
+    static func excludedStores(in directory: String) -> [String] {
+        let text = Files.text(of: directory + "/" + exclusionFileName, atMost: 1 << 20) ?? ""
+        return text.split(separator: "\n").map(String.init)
     }
 
     /// Returns whether a file is empty or missing.
