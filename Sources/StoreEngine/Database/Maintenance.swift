@@ -83,6 +83,11 @@ final class Maintenance: Sendable {
         // A checkpoint that fails is repeated with the next one. Until then the log only gets longer.
         // A database that was set aside meanwhile must not be created again here.
         guard access(path, F_OK) == 0 else { return }
+        if state.withLock(\.isDoubtful) {
+            // Moving its pages and leaving it would let SQLite lay what comes before a missing page over them again.
+            if case .success = replaceLog() { state.withLock { $0.isBehind = false } }
+            return
+        }
         guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
         let start = ContinuousClock.now
         var log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
