@@ -193,6 +193,51 @@ struct ManifestTests {
         }
     }
 
+    @Test(arguments: ["refused", "refused at the next start", "gone"])
+    func `keys that an app keeps here stay while its manifest is refused or gone, beside another app's`(how: String)
+        async throws
+    {
+        let editor = ManifestText(notes, application: "editor", team: "team", localKeys: ["window"])
+        try await withMachine {
+            $0.manifests = [editor, ManifestText(notes, application: "helper", team: "team")]
+        } _: { machine in
+            let device = machine.device
+            try await machine.store().apply(["window": .integer(1), "theme": .integer(2)])
+            if how == "refused at the next start" { try await device.stop() }
+            unlink(path(machine, "app0.plist"))
+            if how != "gone" { try device.install("junk", as: "app0.plist") }
+            if how == "refused at the next start" { try await device.start() } else { try await reload(machine) }
+            #expect(try await machine.store().property("KeyCount") == .integer(1))
+            try await machine.store().set("window", .integer(3))
+            #expect(try await machine.store().property("KeyCount") == .integer(1))
+            #expect(try await machine.store().everything() == ["window": .integer(3), "theme": .integer(2)])
+            try device.install(editor.xml, as: "app0.plist")
+            try await reload(machine)
+            #expect(try await machine.store().everything() == ["window": .integer(3), "theme": .integer(2)])
+            // Its own manifest gives them up.
+            let without = ManifestText(notes, application: "editor", team: "team")
+            try device.install(without.xml, as: "app0.plist")
+            try await reload(machine)
+            #expect(try await machine.store().property("KeyCount") == .integer(2))
+        }
+    }
+
+    @Test func `a manifest that is refused after a change stays in force as it was`() async throws {
+        try await withMachine { machine in
+            try machine.device.install("junk", as: "app0.plist")
+            try await reload(machine)
+            #expect(try await entitled(machine) == [notes])
+            #expect(machine.device.log.contains("It stays in force as it was."))
+            unlink(path(machine, "app0.plist"))
+            try await reload(machine)
+            #expect(try await entitled(machine) == [])
+        }
+    }
+
+    private func reload(_ machine: Machine) async throws {
+        try await machine.client(as: Users.areSeveral ? 0 : nil).manager("Reload")
+    }
+
     @Test func `an undeclared identifier is there if the service was started so`() async throws {
         try await withMachine {
             $0.arguments = ["--allow-undeclared"]

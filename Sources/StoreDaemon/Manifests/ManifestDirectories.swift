@@ -14,6 +14,9 @@ final class ManifestDirectories {
     var logger: Logger
     private var stamps: [FileStamp] = []
 
+    /// The manifests by the paths of their files. One that is refused after a change stays in force as it was: it may be
+    /// half written, and its app's settings must not look lost meanwhile.
+    private var lastValid: [String: Manifest] = [:]
     /// The manifests in force for all users.
     private(set) var manifests = ManifestSet()
     /// Which files and directories are refused or can't be read, in sentences.
@@ -31,22 +34,28 @@ final class ManifestDirectories {
     func read() {
         directories?.watch()
         stamps = paths.map(FileStamp.init)
-        var found: [(source: String, manifest: Manifest)] = []
+        var found: [String: Manifest] = [:]
         problems = []
         let files = InstalledManifests.files(in: paths) { directory, reason in
             problems.append("The manifests in \(directory) can't be read: \(reason).")
-            return []
+            let known = lastValid.keys.filter { $0.hasPrefix(directory + "/") }
+            return known.map { String($0.dropFirst(directory.count + 1)) }
         }
         for path in files {
             do {
                 let bytes = try ManifestFile.read(path, trusting: geteuid())
                 if bytes.isEmpty { continue }
-                found.append((path, try Manifest(propertyList: bytes)))
+                found[path] = try Manifest(propertyList: bytes)
             } catch {
-                problems.append("The manifest \(path) is refused: \(error).")
+                let isGone = access(path, F_OK) != 0 && errno == ENOENT
+                found[path] = isGone ? nil : lastValid[path]
+                let isInForce = found[path] != nil
+                problems.append(
+                    "The manifest \(path) is refused: \(error)." + (isInForce ? " It stays in force as it was." : ""))
             }
         }
-        let resolved = ManifestSet.resolve(found)
+        lastValid = found
+        let resolved = ManifestSet.resolve(found.map { ($0.key, $0.value) })
         problems += resolved.problems.map { "Manifests are refused: \($0)." }
         for problem in problems { logger.warning("\(problem)") }
         manifests = resolved.set

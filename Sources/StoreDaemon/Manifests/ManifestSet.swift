@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
-internal import Replication
-internal import StoreEngine
 
 /// The manifests in force: which identifiers are declared, and by which apps.
 struct ManifestSet {
@@ -50,8 +48,6 @@ struct ManifestSet {
         byIdentifier.filter { $0.value.contains { $0.applicationIdentifier == application } }.keys.sorted()
     }
 
-    /// The keys of a store that never leave the device.
-    func localKeys(of identifier: String) -> LocalKeys {
-        LocalKeys(byIdentifier[identifier]?.flatMap(\.localKeys) ?? [])
-    }
+    /// Returns the manifests that declare a store; `nil` if none does.
+    func manifests(of identifier: String) -> [Manifest]? { byIdentifier[identifier] }
 }

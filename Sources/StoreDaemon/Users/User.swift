@@ -74,6 +74,7 @@ final class User {
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[Text(identifier)] { return store }
+        rememberLocalKeys(of: identifier)
         let store = try recovering {
             let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
             if store.isForgotten { try remember(store) }
@@ -162,6 +163,7 @@ final class User {
                     + "when the move is complete.")
         }
         guard let keys = try database.forget(store: identifier) else { return nil }
+        registered.forgetLocalKeys(of: identifier, daemon.logger)
         // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
@@ -220,11 +222,16 @@ final class User {
     func renewLocalKeys() {
         // What waits is announced before what follows from the manifests.
         daemon.writes.commit()
+        for store in storesInUse { rememberLocalKeys(of: store.identifier) }
         // If a manifest is gone, its keys stay on the device.
         for store in storesInUse where manifests.hasManifest(store.identifier) {
             let keys = (try? store.store.replaceLocalKeys(manifests.localKeys(of: store.identifier))) ?? []
             if !keys.isEmpty { store.notify(.localChange, keys: keys) }
         }
+    }
+
+    private func rememberLocalKeys(of identifier: String) {
+        registered.rememberLocalKeys(manifests.manifests(of: identifier), of: identifier, daemon.logger)
     }
 
     /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.

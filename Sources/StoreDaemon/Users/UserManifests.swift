@@ -29,7 +29,14 @@ struct UserManifests {
 
     /// Returns the keys of a store that never leave the device.
     func localKeys(of identifier: String) -> LocalKeys {
-        installed.declares(identifier) ? installed.localKeys(of: identifier) : registered.localKeys(of: identifier)
+        let manifests = manifests(of: identifier)
+        let remembered = registered.rememberedLocalKeys.patterns(of: identifier, besides: manifests)
+        return LocalKeys(manifests.flatMap(\.localKeys) + remembered)
+    }
+
+    /// The manifests of a store that count.
+    func manifests(of identifier: String) -> [Manifest] {
+        installed.manifests(of: identifier) ?? registered.manifests(of: identifier)
     }
 
     // MARK: Stores
