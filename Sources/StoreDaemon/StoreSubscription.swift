@@ -48,6 +48,10 @@ final class StoreSubscription {
     private var isHeldUp = false
     /// Whether it is in its user's queue.
     private var isDue = false
+    /// Whether changes are held back, because the client may not open the store now.
+    var isSuspended = false {
+        didSet { if !isSuspended, oldValue, !isHeldUp, !isDue, !waiting.isEmpty { becomeDue() } }
+    }
 
     init(
         _ client: Client, _ peer: Peer, path: String, includesLocal: Bool, signal: ChangeSignal = .store,
@@ -63,7 +67,7 @@ final class StoreSubscription {
 
     /// Reports a change, now or merged with later ones.
     func add(_ change: StoreChange) {
-        if isHeldUp || isDue {
+        if isHeldUp || isDue || isSuspended {
             waiting.merge(change)
             return keep()
         }
@@ -97,7 +101,7 @@ final class StoreSubscription {
     /// Sends what is waiting.
     func sendDue() {
         isDue = false
-        if !waiting.isEmpty { send() }
+        if !waiting.isEmpty, !isSuspended { send() }
     }
 
     func cancel() {
@@ -131,8 +135,9 @@ final class StoreSubscription {
         isHeldUp = true
         keep()
         client.delivery.wait(toTell: self, bytes: size, isNext: isNext) { [weak self] in
-            self?.isHeldUp = false
-            self?.send(isNext: true)
+            guard let self else { return }
+            isHeldUp = false
+            if !isSuspended { send(isNext: true) }
         }
     }
 

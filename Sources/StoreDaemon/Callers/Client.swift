@@ -17,6 +17,9 @@ final class Client: PeerContext {
     /// The budget that all of the user's connections share.
     var share: UserShare { delivery.share }
     private var stores: [String: UserStore] = [:]
+    /// The paths among them of stores that the client, in its sandbox, may not open now. A manifest that is replaced is
+    /// away for a moment, so subscriptions stay; nothing is sent meanwhile.
+    private var closed: Set<String> = []
     private var accounts: [String: UserAccount] = [:]
 
     /// The most stores that a client may hold without a subscription.
@@ -49,7 +52,7 @@ final class Client: PeerContext {
     }
 
     /// Returns the store that the client has reached by a path before.
-    func store(at path: String) -> UserStore? { stores[path] }
+    func store(at path: String) -> UserStore? { closed.contains(path) ? nil : stores[path] }
 
     /// Keeps a store in memory until the client leaves.
     func hold(_ store: UserStore, at path: String) {
@@ -67,14 +70,14 @@ final class Client: PeerContext {
         stores.filter { !$0.value.tells(self, at: $0.key) }
     }
 
-    /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay, unless a
-    /// sandboxed app may not open them any more.
+    /// Forgets which stores paths lead to, because the manifests have changed. Stores with a subscription stay.
     func forgetPaths() {
+        closed = []
         for (path, store) in stores {
-            if isSandboxed, !store.mayBeOpened(by: identity) {
-                // A domain's layer for this host also has a subscription from the domain's path.
-                store.unsubscribe(self)
-            } else if store.tells(self, at: path) {
+            let isClosed = isSandboxed && !store.mayBeOpened(by: identity)
+            store.suspend(self, isClosed)
+            if store.tells(self, at: path) {
+                if isClosed { closed.insert(path) }
                 continue
             }
             stores[path] = nil

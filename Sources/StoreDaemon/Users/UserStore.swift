@@ -164,6 +164,13 @@ final class UserStore {
         subscriptions[SubscriptionKey(client, path)] != nil
     }
 
+    /// Holds back the changes for a client, or sends them again.
+    func suspend(_ client: Client, _ isSuspended: Bool) {
+        for subscription in subscriptions.values where subscription.client === client {
+            subscription.isSuspended = isSuspended
+        }
+    }
+
     /// Ends all subscriptions of a client.
     func unsubscribe(_ client: Client) {
         for subscription in subscriptions.values where subscription.client === client {
