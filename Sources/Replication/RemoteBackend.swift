@@ -56,6 +56,10 @@ public protocol RemoteBackend: AnyObject, Sendable {
     /// - Throws: ``RemoteError`` with the code `reset` if the account is gone, or another one is there.
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush
 
+    /// Makes the next pull read back what this device has published, even if nothing seems to have changed. A backend
+    /// whose remote can't lose what it has acknowledged does nothing.
+    func doubtPublication() async
+
     /// Removes what nobody needs any more: heads of devices that are gone, blobs that no head names, files that a crash
     /// left half written. It may be interrupted and repeated. If it removes something too early, a device that still
     /// holds it writes it again. A backend without leftovers does nothing.
@@ -78,6 +82,9 @@ extension RemoteBackend {
     public func pull(after cursor: [UInt8]?, as origin: Origin) async throws(RemoteError) -> any RemotePull {
         try await pull(after: cursor, as: origin, published: 0)
     }
+
+    /// Does nothing.
+    public func doubtPublication() async {}
 }
 
 /// A pull under way: what was new when it began.

@@ -274,6 +274,8 @@ extension ServiceMessages {
         entfernt, verliert sie. „ubiquitousctl stores sync {2} on“ lädt sie hoch; „ubiquitousctl stores remove \
         --discard-changes {3}“ entfernt sie trotzdem.
         """,
+        "The account does not have {1} of this device's changes; removing them loses them.":
+            "Dem Konto fehlen {1} Änderungen dieses Geräts; durch das Entfernen gehen sie verloren.",
         "The account does not wait for a recovery phrase.": "Das Konto wartet auf keine Wiederherstellungswörter.",
         "The account has an identifier that no cluster can have.":
             "Das Konto hat eine Kennung, die es in einem Cluster nicht geben kann.",
@@ -582,6 +584,8 @@ extension ServiceMessages {
         niemand. Entfernen Sie aus dem Ordner a dort alle, die keines Ihrer Geräte erzeugt hat.
         """,
         "The remote did not answer within a minute.": "Der Speicherort hat innerhalb einer Minute nicht geantwortet.",
+        "The remote doesn't keep what this device uploads.":
+            "Der Speicherort behält nicht, was dieses Gerät hochlädt.",
         "The remote holds another account, or was emptied.":
             "Am Speicherort liegt ein anderes Konto, oder er wurde geleert.",
         """

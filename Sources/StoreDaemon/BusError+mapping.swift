@@ -28,6 +28,11 @@ extension BusError {
         self = client.isSandboxed && Self.tellsPlaces(error) ? BusError(name: told.name, message: Self.unsaid) : told
     }
 
+    /// The error if values are not removed, because the account lacks changes of this device.
+    static func notUploaded(_ count: Int) -> BusError {
+        .store(.conflict, "The account does not have \(count) of this device's changes; removing them loses them.")
+    }
+
     private static let unsaid = "Only programs outside of sandboxes are told more."
 
     private static func tellsPlaces(_ error: any Error) -> Bool {

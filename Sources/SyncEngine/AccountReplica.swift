@@ -18,6 +18,8 @@ package final class AccountReplica {
     var backend: (any RemoteBackend)? { didSet { identifiers = [] } }
     /// Whether the user has paused sync.
     var isPaused = false
+    /// Whether what was only joined is to be published as well, because this device is about to remove it.
+    var publishesJoined = false
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     private(set) var identifiers: Set<String> = []
     /// Returns the names of encrypted accounts whose keys are on this device.
@@ -142,7 +144,7 @@ extension AccountReplica: BackendUser {
         SyncCycle.Facts(
             now: monotonicTime(), time: database.environment.time(), traits: traits,
             isDownloaded: database.account.isDownloaded,
-            isPending: hasPendingChanges || !Rule.noEcho.isOn && isPublicationOld,
+            isPending: hasPendingChanges || (publishesJoined || !Rule.noEcho.isOn) && isPublicationOld,
             lastPush: database.account.lastPush, lastGarbageCollection: database.lastGarbageCollection)
     }
 

@@ -29,6 +29,26 @@ extension AccountSync {
         try await wait { $0.request($1) }
     }
 
+    /// Syncs for a program, and makes sure that the remote has all that this device has, also what only came from other
+    /// devices: reads back what was uploaded, and uploads it again if the remote hasn't kept it.
+    /// - Returns: whether the remote had kept what was uploaded.
+    /// - Throws: why a cycle failed, or that the remote keeps nothing.
+    @discardableResult
+    package func syncAndVerify(for requester: Requester) async throws(RemoteError) -> Bool {
+        replica.publishesJoined = true
+        defer { replica.publishesJoined = false }
+        var hasKept = true
+        for _ in 0..<4 {
+            await backend?.doubtPublication()
+            try await syncNow(for: requester)
+            if replica.cycle.found == .missing { hasKept = false }
+            // An upload is read back in the next cycle.
+            if isPublished, !replica.cycle.uploaded, !replica.facts.isPending { return hasKept }
+        }
+        guard isPublished else { throw RemoteError(.unavailable, "The remote doesn't keep what this device uploads.") }
+        return hasKept
+    }
+
     /// Whether the first download can't end, because parts of the account have not arrived, or are damaged.
     package var lacksParts: Bool { state == .initialSync && lastError != nil }
 
@@ -110,6 +130,7 @@ extension AccountSync {
             try await replica.makeCycle(with: backend)
             guard replica.isCurrent(backend) else { return cut(backend, pauseReason) }
             noteCycle(hasEnded: true)
+            if replica.cycle.isPublicationGone { forgetPublication() }
             refusal = nil
             try database.noteSuccessor(nil)
             setState(restingState, error: replica.cycle.problem)
@@ -121,6 +142,7 @@ extension AccountSync {
             let error = RemoteError(error)
             guard replica.isCurrent(backend), damage == nil else { return cut(backend, error) }
             noteCycle(hasEnded: false)
+            if replica.cycle.isPublicationGone || error.code == .reset { forgetPublication() }
             refusal = error.code == .unauthorized ? error : nil
             // Recorded now, because the user may sign out before entering the recovery phrase.
             if let identifier = error.encryptedAccount { try? database.noteSuccessor(identifier) }

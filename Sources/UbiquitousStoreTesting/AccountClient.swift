@@ -86,9 +86,10 @@ public final class AccountClient: ObjectClient {
     }
 
     /// `SyncNow`.
-    public func syncNow() async throws {
+    /// - Parameter verifies: whether the service reads back what it has uploaded.
+    public func syncNow(verifying verifies: Bool = false) async throws {
         try await call("SyncNow") {
-            try $0.append(0 as UInt64)
+            try $0.append((verifies ? 0x1 : 0) as UInt64)
         }
     }
 

@@ -131,6 +131,42 @@ struct HandlerTests {
         try service.close()
     }
 
+    @Test func `what the account lacks is not removed if the caller wants to keep it`() async throws {
+        let service = try LocalService()
+        try await service.signIn("memory:///a")
+        func remove(_ flags: UInt64) async throws {
+            try await service.client.invoke(nil, BusNames.managerPath, BusNames.managerInterface, "RemoveStore") {
+                try $0.append(LocalService.store)
+                try $0.append(flags)
+            }
+        }
+        func signOut() async throws {
+            try await service.invoke("SignOut") { call in
+                try call.appendDictionary {
+                    try call.append(entry: "keep-values", .boolean(false))
+                    try call.append(entry: "keep-pending", .boolean(true))
+                }
+            }
+        }
+        try await service.invoke("SyncNow") { try $0.append(0x0 as UInt64) }
+        service.remote.onRequest { _ in .lost }
+        _ = try await service.set("a", .integer(1))
+        #expect(try await service.account("PendingChanges") == .integer(1))
+        #expect(await errorName { try await remove(0x8) }.hasSuffix(".Conflict"))
+        #expect(await errorName { try await signOut() }.hasSuffix(".Conflict"))
+        service.remote.onRequest(nil)
+        try await service.invoke("SyncNow") { try $0.append(0x1 as UInt64) }
+        try await remove(0x8)
+        service.remote.onRequest { _ in .lost }
+        _ = try await service.set("a", .integer(2))
+        #expect(await errorName { try await signOut() }.hasSuffix(".Conflict"))
+        service.remote.onRequest(nil)
+        try await service.invoke("SyncNow") { try $0.append(0x1 as UInt64) }
+        try await signOut()
+        #expect(try await service.account("State") == .string("signed-out"))
+        try service.close()
+    }
+
     @Test func `a sign-in that fails changes nothing`() async throws {
         let service = try LocalService()
         #expect(await errorName { try await service.signIn("other:///a") } != "")

@@ -507,6 +507,21 @@ import Testing
         for _ in 0..<2 { #expect(try await b.sync().own.name == "asPublished") }
     }
 
+    @Test func `a damaged segment is written anew at once by a device that reads back what it has published`()
+        async throws
+    {
+        let (_, a, b, segment) = try await damagedSegment()
+        #expect(try await a.sync().own.name == "asPublished")
+        await a.backend.doubtPublication()
+        #expect(try await a.sync().own.name == "missing")
+        #expect(a.storage.actions.contains { $0 == "put" && $1 == segment && $2 > 0 })
+        #expect(try await b.pull().isComplete)
+        // Once is enough.
+        a.storage.clear()
+        #expect(try await a.sync().own.name == "asPublished")
+        #expect(a.storage.actions.isEmpty)
+    }
+
     @Test func `a damaged segment is written anew within a day, for devices that can publish nothing`() async throws {
         let (place, a, _, segment) = try await damagedSegment()
         a.wait(minutes: 1441)

@@ -48,6 +48,25 @@ struct AccountLeavingTests {
         #expect(await backend.uploads["app"]?.entries.count == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `that what was uploaded is gone from the remote is known to the next process`(isReset: Bool) async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("k", 1)
+        try await device.syncNow()
+        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+        let failure = isReset ? RemoteError(.reset, "The account is gone.") : RemoteError(.full, "No space is left.")
+        await backend.change {
+            $0.ownPublication = .missing
+            if isReset { $0.failure = failure } else { $0.pushFailure = failure }
+        }
+        await #expect(throws: failure) { try await device.syncNow() }
+        try device.restart(with: ScriptedBackend())
+        #expect(try device.database.pendingChanges() == 1 && device.sync.lastPush == 0)
+        try await device.syncNow()
+        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+    }
+
     @Test(arguments: [Set(["A"]), []])
     func `an account that was left under a key is found under another one that came after the same account`(
         formerNames: Set<String>

@@ -34,6 +34,7 @@ actor ScriptedBackend: RemoteBackend {
         var devices: [Origin: RemoteDevice] = [:]
         var ownPublication = OwnPublication.asPublished
         var failure: RemoteError?
+        var pushFailure: RemoteError?
         /// Whether a push, when held, waits at its beginning rather than at its end.
         var holdsPush = false
         /// Whether a pull, when held, waits at its beginning.
@@ -93,6 +94,7 @@ actor ScriptedBackend: RemoteBackend {
 
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush {
         if script.holdsPush { await passGate() }
+        if let failure = script.pushFailure { throw failure }
         return Push(backend: self, stores: publication.stores.map(\.identifier))
     }
 

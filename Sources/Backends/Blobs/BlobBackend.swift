@@ -136,16 +136,20 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
 
     // MARK: Pulling
 
-    /// Whether this pull trusts neither the storage's versions nor known markers: the first, then every twentieth, and
-    /// each that begins from nothing.
+    /// Whether this pull trusts neither the storage's versions nor known markers: the first, then every twentieth, each
+    /// that begins from nothing, and each that reads back what this device has published.
     private var isThorough = true
+    private var doubtsPublication = false
+
+    /// Makes the next pull read back this device's head and its segments.
+    public func doubtPublication() async { doubtsPublication = true }
 
     /// Begins to read what is new since a cursor.
     public func pull(
         after cursor: [UInt8]?, as origin: Origin, published count: UInt64
     ) async throws(RemoteError) -> any RemotePull {
         pulls += 1
-        isThorough = pulls % 20 == 1 || cursor == nil
+        isThorough = pulls % 20 == 1 || cursor == nil || doubtsPublication
         account.markers.isThorough = isThorough
         heads.forgetListed()
         forgetNews()
@@ -161,7 +165,9 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         }
         let (account, found) = try await look(as: origin)
         let publication = try await own.publication(
-            in: found, as: origin, published: count, last: cursor?.own, isThorough: isThorough)
+            in: found, as: origin, published: count, last: cursor?.own, isThorough: isThorough,
+            doubtsSegments: doubtsPublication)
+        doubtsPublication = false
         if own.readsAnew {
             joined.forgetStates()
             witness.forget()

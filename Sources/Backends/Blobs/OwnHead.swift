@@ -78,9 +78,16 @@ final class OwnHead<Storage: BlobStorage> {
     // MARK: Checking
 
     /// Determines what has become of this device's head.
+    /// - Parameters:
+    ///   - isThorough: whether to list the segments that it names.
+    ///   - doubtsSegments: whether to read them as well.
     func publication(
-        in found: FoundHeads, as origin: Origin, published count: UInt64, last: HeadIdentity?, isThorough: Bool
+        in found: FoundHeads, as origin: Origin, published count: UInt64, last: HeadIdentity?, isThorough: Bool,
+        doubtsSegments: Bool
     ) async throws(RemoteError) -> OwnPublication {
+        if doubtsSegments, let head = found.named(origin)?.head ?? last.flatMap({ found.named($0.origin) })?.head {
+            segments.doubt(head.segmentNames)
+        }
         let own = found.named(origin)
         switch heads.classify(own?.identity, as: origin, published: count, last: last) {
         case .none: return try await isFormerThere(found, origin, last, isThorough) ? .asPublished : .missing

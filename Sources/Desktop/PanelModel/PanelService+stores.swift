@@ -37,7 +37,7 @@ extension PanelService {
                 throw ChangesAreUnsaved(isAccountGone: account.mayLackChanges)
             }
         }
-        try await connection.manager.removeStore(store, everywhere: everywhere)
+        try await connection.manager.removeStore(store, everywhere: everywhere, keepingPending: !everywhere)
     }
 
     /// The account does not have all changes of this device, so a store that this device forgot might not come back as

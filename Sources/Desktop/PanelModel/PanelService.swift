@@ -159,13 +159,19 @@ package final class PanelService {
     }
 
     /// Signs out.
-    /// - Parameter keepsLastKey: whether to do nothing if nobody has confirmed the words of the encrypted account.
+    /// - Parameters:
+    ///   - keepsPending: whether to fail if removing the values would lose changes that the account lacks.
+    ///   - keepsLastKey: whether to do nothing if nobody has confirmed the words of the encrypted account.
     /// - Returns: whether it signed out.
-    package func signOut(keepingValues: Bool, keepingLastKey keepsLastKey: Bool) async throws -> Bool {
+    package func signOut(
+        keepingValues: Bool, keepingPending keepsPending: Bool, keepingLastKey keepsLastKey: Bool
+    ) async throws -> Bool {
         let account = try await account()
-        do { try await account.signOut(keepingValues: keepingValues, keepingLastKey: keepsLastKey) } catch let error
-            as UbiquitousStoreError where error.code == .conflict && keepsLastKey
-        {
+        do {
+            try await account.signOut(
+                keepingValues: keepingValues, keepingPending: keepsPending, keepingLastKey: keepsLastKey)
+        } catch let error as UbiquitousStoreError where error.code == .conflict && keepsLastKey {
+            guard try await account.properties().isEncrypted else { throw error }
             // During a move to a new key, this throws an error that says so.
             _ = try await account.recoveryPhrase(marksShown: false)
             guard try await account.properties().isPhraseUnconfirmed else { throw error }

@@ -252,13 +252,18 @@ final class AccountView {
             let keepsValues = answer == "keep"
             self?.owner?.perform { service in
                 // Apps may have made changes since the state was read.
-                if !keepsValues, let loss = try await service.lossOnSigningOut(), loss != text {
+                let loss = keepsValues ? nil : try await service.lossOnSigningOut()
+                if let loss, loss != text {
                     self?.askSigningOut(loss)
                     return
                 }
-                if try await service.signOut(keepingValues: keepsValues, keepingLastKey: true) { return }
+                @Sendable func signOut(_ service: PanelService, keepingLastKey: Bool) async throws -> Bool {
+                    try await service.signOut(
+                        keepingValues: keepsValues, keepingPending: loss == nil, keepingLastKey: keepingLastKey)
+                }
+                if try await signOut(service, keepingLastKey: true) { return }
                 self?.askForgettingKey { [weak self] in
-                    self?.owner?.perform { _ = try await $0.signOut(keepingValues: keepsValues, keepingLastKey: false) }
+                    self?.owner?.perform { _ = try await signOut($0, keepingLastKey: false) }
                 }
             }
         }

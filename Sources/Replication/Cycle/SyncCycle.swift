@@ -132,8 +132,10 @@ package struct SyncCycle: Sendable {
     package private(set) var isPullComplete = false
     /// Whether the last pull lacked something that may still arrive.
     package private(set) var isAwaitingParts = false
+    /// What the last pull found of this device's last publication; `nil` if it did not get that far.
+    package private(set) var found: OwnPublication?
     /// Whether the last pull found this device's last publication.
-    package private(set) var foundPublication = false
+    package var foundPublication: Bool { found == .asPublished }
     /// Whether the cycle left something undone, which the next one does.
     package private(set) var isInterrupted = false
 
@@ -172,7 +174,7 @@ package struct SyncCycle: Sendable {
         wasCut = false
         (isRunning, isInterrupted, problem, hasUnread) = (true, false, nil, false)
         (isPullComplete, isAwaitingParts) = (false, true)
-        (uploaded, received, isWaiting, foundPublication) = (false, false, false, false)
+        (uploaded, received, isWaiting, found) = (false, false, false, nil)
         (stores, joined, tooLarge) = ([], [], [])
         action = .pull
         return uploads
@@ -247,9 +249,9 @@ package struct SyncCycle: Sendable {
     // MARK: Download
 
     private mutating func note(_ own: OwnPublication) -> Action {
-        foundPublication = own == .asPublished
+        found = own
         needsRepublication = !foundPublication
-        isPublicationGone = !foundPublication
+        isPublicationGone = own == .missing || own == .foreign
         if Rule.leaveClones.isOn, case .foreign = own { return .leaveOrigin }
         return read()
     }

@@ -28,6 +28,8 @@ final class EncryptedOnlyBackend: RemoteBackend {
 
     func push(_ publication: Publication) async throws(RemoteError) -> any RemotePush { throw Self.notEncrypted }
 
+    func doubtPublication() async { await backend.doubtPublication() }
+
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) { throw Self.notEncrypted }
 
     func hints() -> AsyncStream<Void> { backend.hints() }

@@ -78,6 +78,8 @@ final class LoggingBackend: RemoteBackend {
         return LoggingPush(push: push, steps: steps)
     }
 
+    func doubtPublication() async { await backend.doubtPublication() }
+
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try await steps.step("collects garbage") { () throws(RemoteError) in
             try await backend.collectGarbage(request)

@@ -12,7 +12,9 @@ internal import SyncEngine
 /// Devices that have paused for the same reason find it again. If the remote is, this device switches to the remote's
 /// account, as by signing in. If the account has come back by itself, either choice continues with it.
 ///
-/// If the first download waits for parts of the account that will never arrive, `local` continues without them.
+/// If the first download waits for parts of the account that will never arrive, `local` continues without them. If
+/// nothing seems to be wrong, it reads back what this device has uploaded, and uploads again what is damaged: a device
+/// that signs in may wait for that.
 @BusActor
 struct Resolution {
     let account: UserAccount
@@ -35,6 +37,9 @@ struct Resolution {
         // Publishing everything again repairs what is damaged in the remote.
         let isDamaged = side == .local && !sync.isReset ? try await isDamaged(in: file) : false
         guard sync.isReset || isDamaged else {
+            if side == .local, try await !sync.syncAndVerify(for: .program) {
+                return account.log(act: "\(account.userName) uploaded again what was damaged in the account.")
+            }
             throw BusError.store(.conflict, "There is nothing to resolve: the remote has not been emptied or replaced.")
         }
         do {

@@ -11,6 +11,8 @@ internal import SyncEngine
 struct SignOut {
     let account: UserAccount
     let keepsValues: Bool
+    /// Whether to refuse to remove values that the account lacks.
+    let keepsPending: Bool
     /// Whether to refuse if possibly only this device has the account's key.
     let keepsLastKey: Bool
 
@@ -30,11 +32,15 @@ struct SignOut {
         }
     }
 
-    /// Refuses to sign out if no account is signed in, or if its key could be lost.
+    /// Refuses to sign out if no account is signed in, or if its key or values could be lost.
     func check() throws {
         guard account.sync.isSignedIn || account.saved.exists else { throw UserAccount.notSignedIn }
         // Nobody is told the phrase while the account moves.
         try account.move.checkIsOver()
+        if keepsPending, !keepsValues {
+            let count = try account.pendingChanges() + account.excludedChanges()
+            if count > 0 { throw BusError.notUploaded(count) }
+        }
         if keepsLastKey { try account.keys.checkMayLeave(isReachable: account.sync.lastError == nil) }
     }
 

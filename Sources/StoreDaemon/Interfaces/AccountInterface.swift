@@ -32,10 +32,11 @@ extension UserAccount {
 
     fileprivate func signOut(_ call: MethodCall) throws {
         let options = try call.message.readOptions([
-            "keep-values": "b", "keep-last-key": "b", "only-attempt": "b", "only-check": "b",
+            "keep-values": "b", "keep-pending": "b", "keep-last-key": "b", "only-attempt": "b", "only-check": "b",
         ])
         let signOut = SignOut(
             account: self, keepsValues: options.boolean("keep-values", default: true),
+            keepsPending: options.boolean("keep-pending", default: false),
             keepsLastKey: options.boolean("keep-last-key", default: false))
         call.answer(on: daemon, holding: self) {
             if options.boolean("only-attempt", default: false) { return self.attempts.endLatest() }
@@ -45,10 +46,17 @@ extension UserAccount {
     }
 
     fileprivate func syncNow(_ call: MethodCall) throws {
-        _ = try call.message.readFlags()
+        let verifies = try call.message.readFlags(0x1) != 0
         guard sync.isSignedIn else { throw Self.notSignedIn }
         let isApp = daemon.clients.client(call.peer).isSandboxed
-        call.answer(on: daemon, holding: self) { try await self.sync.syncNow(for: isApp ? .app : .program) }
+        if verifies, isApp { throw BusError.accessDenied("A sandboxed app can't have uploads read back.") }
+        call.answer(on: daemon, holding: self) {
+            if verifies {
+                try await self.sync.syncAndVerify(for: .program)
+            } else {
+                try await self.sync.syncNow(for: isApp ? .app : .program)
+            }
+        }
     }
 
     fileprivate func checkBackend(_ call: MethodCall) throws {

@@ -153,12 +153,14 @@ extension Daemon {
 
     fileprivate func removeStore(_ call: MethodCall) throws {
         let identifier = try call.message.readString(atMost: TextBound.name)
-        let flags = try call.message.readFlags(0x7)
+        let flags = try call.message.readFlags(0xF)
         let (isEverywhere, discardsChanges, isCheck) = (flags & 0x1 != 0, flags & 0x2 != 0, flags & 0x4 != 0)
+        let keepsPending = flags & 0x8 != 0
         let user = try users.user(clients.client(call.peer).uid)
         if !isEverywhere { try user.account.move.checkIsOver() }
         let keys = try user.recovering { () -> [Key]? in
             if isEverywhere { return try user.removeEverywhere(identifier, onlyChecking: isCheck) }
+            if keepsPending { try user.checkHasUploaded(identifier) }
             if !discardsChanges { try user.checkAccountsHaveChanges(of: identifier) }
             if isCheck { return try user.storeIdentifiers().contains(identifier) ? [] : nil }
             return try user.forget(identifier)

@@ -193,6 +193,13 @@ final class User {
             """)
     }
 
+    /// Refuses if changes of a store are pending in the present account.
+    func checkHasUploaded(_ identifier: String) throws {
+        guard account.sync.isSignedIn else { return }
+        let count = try database.pendingChanges(in: identifier)
+        if count > 0 { throw BusError.notUploaded(count) }
+    }
+
     /// The error message for requests about the account if the store isn't synced.
     static func takesNoPart(_ identifier: String) -> String {
         "The store is excluded from sync. \"ubiquitousctl stores sync \(identifier) on\" includes it."

@@ -75,6 +75,11 @@ extension UserDatabase {
         try pendingChanges(HiddenStores.isAppStore)
     }
 
+    /// Returns the same of one store.
+    package func pendingChanges(in store: String) throws(EngineError) -> Int {
+        try pendingChanges("identifier = ?", [store])
+    }
+
     /// Returns the number of keys of a store with a change that is pending in accounts that this device has left. Such
     /// changes are uploaded when it returns there.
     /// - Parameter isSignedIn: whether it is in the current account.
@@ -109,8 +114,10 @@ extension UserDatabase {
         try pendingChanges("downloaded") > 0
     }
 
-    private func pendingChanges(_ condition: String) throws(EngineError) -> Int {
-        try summaries(where: "account = \(account.id) AND synchronized AND \(condition)").reduce(0) {
+    private func pendingChanges(
+        _ condition: String, _ arguments: StatementArguments = []
+    ) throws(EngineError) -> Int {
+        try summaries(where: "account = \(account.id) AND synchronized AND \(condition)", arguments).reduce(0) {
             $0 + $1.summary.pending
         }
     }

@@ -31,15 +31,18 @@ package struct AccountObject: ServiceObject {
 
     /// `SignOut`: leaves the account.
     /// - Parameters:
+    ///   - keepsPending: whether to fail if removing the values would lose changes that the account lacks.
     ///   - keepsLastKey: whether to fail if nobody has confirmed the encrypted account's recovery phrase, or if files
     ///     from before it had its key are left.
     ///   - onlyChecks: whether only to fail where signing out would.
     package func signOut(
-        keepingValues: Bool = true, keepingLastKey keepsLastKey: Bool = false, onlyChecking onlyChecks: Bool = false
+        keepingValues: Bool = true, keepingPending keepsPending: Bool = false,
+        keepingLastKey keepsLastKey: Bool = false, onlyChecking onlyChecks: Bool = false
     ) async throws {
         try await call("SignOut") { message in
             try message.appendDictionary {
                 try message.append(entry: "keep-values", .boolean(keepingValues))
+                if keepsPending { try message.append(entry: "keep-pending", .boolean(true)) }
                 if keepsLastKey { try message.append(entry: "keep-last-key", .boolean(true)) }
                 if onlyChecks { try message.append(entry: "only-check", .boolean(true)) }
             }
@@ -110,17 +113,18 @@ package struct AccountObject: ServiceObject {
     // MARK: Sync
 
     /// `SyncNow`: returns when upload and download are done.
-    package func syncNow(timeout: Duration) async throws {
-        try await call("SyncNow", timeout: timeout) { try $0.append(0 as UInt64) }
+    /// - Parameter verifies: whether to read back what was uploaded, and to upload again what the remote hasn't kept.
+    package func syncNow(verifying verifies: Bool = false, timeout: Duration) async throws {
+        try await call("SyncNow", timeout: timeout) { try $0.append((verifies ? 0x1 : 0) as UInt64) }
     }
 
-    /// Uploads pending changes if this device is signed in, and finds out whether the remote still has the others. What
-    /// can't be uploaded stays pending.
+    /// Uploads pending changes if this device is signed in, and makes sure that the remote has kept the others. What
+    /// it lacks is pending afterwards.
     /// - Returns: the account's state after that.
     package func uploadPendingChanges(timeout: Duration) async throws -> AccountDescription {
         let account = try await properties()
         if !account.isSignedIn { return account }
-        try? await syncNow(timeout: timeout)
+        try? await syncNow(verifying: true, timeout: timeout)
         return try await properties()
     }
 

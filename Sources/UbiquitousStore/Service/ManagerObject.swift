@@ -69,14 +69,18 @@ package struct ManagerObject: ServiceObject {
     ///
     /// - Parameters:
     ///   - everywhere: also remove its values on every device of the account.
+    ///   - keepsPending: fail if changes of the store are pending in the present account.
     ///   - discardsChanges: also remove changes that other accounts of this device do not have yet.
     package func removeStore(
-        _ identifier: String, everywhere: Bool = false, discardingChanges discardsChanges: Bool = false,
-        onlyChecking isCheck: Bool = false
+        _ identifier: String, everywhere: Bool = false, keepingPending keepsPending: Bool = false,
+        discardingChanges discardsChanges: Bool = false, onlyChecking isCheck: Bool = false
     ) async throws {
         try await call("RemoveStore") {
             try $0.append(identifier)
-            try $0.append((everywhere ? 0x1 : 0) | (discardsChanges ? 0x2 : 0) | (isCheck ? 0x4 : 0) as UInt64)
+            let flags: [(Bool, UInt64)] = [
+                (everywhere, 0x1), (discardsChanges, 0x2), (isCheck, 0x4), (keepsPending, 0x8),
+            ]
+            try $0.append(flags.reduce(0) { $1.0 ? $0 | $1.1 : $0 })
         }
     }
 

@@ -71,22 +71,31 @@ struct StoresRemoveCommand: ServiceCommand {
                 Output.remark("No store named \(Output.quoted(identifier)) holds anything here")
                 return nil
             }
-            if !everywhere, !discardChanges {
-                // Those of all stores: to ask for one store's, its object would have to be in use.
-                let failure = try await connection.account(ofUser: uid).unsaved(check: change.check)
-                if let failure { throw failure }
-            }
+            if let failure = try await unsaved(connection, uid) { throw failure }
             if change.check { try await removal(manager, onlyChecking: true) }
             return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
         } _: {
-            try await removal(manager)
+            do { try await removal(manager) } catch let error as UbiquitousStoreError where error.code == .conflict {
+                // A program may have set a value since the upload.
+                if try await unsaved(connection, uid) != nil { throw error }
+                try await removal(manager)
+            }
         }
+    }
+
+    /// The error if the account lacks changes of this device that would be removed. It asks for those of all stores: one
+    /// store's object would have to be in use.
+    @BusActor
+    private func unsaved(_ connection: ServiceConnection, _ uid: UInt32) async throws -> Failure? {
+        if everywhere || discardChanges { return nil }
+        return try await connection.account(ofUser: uid).unsaved(check: change.check)
     }
 
     @BusActor
     private func removal(_ manager: ManagerObject, onlyChecking isCheck: Bool = false) async throws {
         try await manager.removeStore(
-            identifier, everywhere: everywhere, discardingChanges: discardChanges, onlyChecking: isCheck)
+            identifier, everywhere: everywhere, keepingPending: !everywhere && !discardChanges && !isCheck,
+            discardingChanges: discardChanges, onlyChecking: isCheck)
     }
 }
 

@@ -35,6 +35,13 @@ extension AccountObject {
         return try await properties()
     }
 
+    /// Whether this device moves the account to a new key that only it has.
+    @BusActor
+    func isMoving() async throws -> Bool {
+        guard try await properties().isSignedIn else { return false }
+        return try await devices().contains { $0.isThisOne && !$0.moves.isEmpty }
+    }
+
     /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
     @BusActor
     func awaitValues(timeout: Duration) async {
@@ -53,6 +60,7 @@ extension AccountObject {
     func unsaved(check: Bool) async throws -> Failure? {
         let account = try await check ? properties() : uploadPendingChanges(timeout: Patience.remote)
         if !account.isSignedIn { return nil }
+        if account.awaitsDecision { return .perhapsUnsaved(account) }
         let isUploading = check && [.idle, .syncing, .initialSync].contains(account.state)
         if !isUploading, account.pendingChanges > 0 { return .unsaved(account.pendingChanges) }
         return account.mayLackChanges ? .perhapsUnsaved(account) : nil
@@ -62,6 +70,10 @@ extension AccountObject {
 extension AccountDescription {
     /// Whether something of the account is damaged in the remote.
     var isDamaged: Bool { lastError?.code == .corrupt }
+
+    /// Whether the remote isn't the account to which this device has uploaded, or can't be used as it is, until its user
+    /// decides something.
+    var awaitsDecision: Bool { isReset || needsKey || isFolderMissing || isUnreadable || state == .error && isDamaged }
 
     /// Whether the account can't arrive on this device, because parts of it are missing or damaged.
     var lacksParts: Bool { state == .initialSync && lastError != nil }

@@ -119,34 +119,40 @@ struct SignOutCommand: ServiceCommand {
     }
 
     func perform() async throws {
-        if clearValues, !discardChanges, !options.change.check { try await saveChanges() }
-        do { try await signOut(keepingLastKey: !forgetKey) } catch let error as UbiquitousStoreError
-            where error.code == .conflict && !forgetKey
+        let savesChanges = clearValues && !discardChanges && !options.change.check
+        let keepsPending = savesChanges ? try await saveChanges() : false
+        do { try await signOut(keepingPending: keepsPending, keepingLastKey: !forgetKey) } catch let error
+            as UbiquitousStoreError where error.code == .conflict && !forgetKey
         {
             // A move to a new key can't be left with --forget-key either.
-            if try await isMoving() { throw error }
+            let object = try await options.present().0
+            if try await object.isMoving() { throw error }
+            // A program may have set a value since the upload.
+            if keepsPending, try await object.unsaved(check: true) != nil { throw error }
             try LastKey.ask(
                 Question("Sign out anyway? [y/N]", default: false, advice: "Use --forget-key."),
                 reason: Sentence(service: error.message), advice: LastKey.anyway, options.change)
-            try await signOut(keepingLastKey: false)
+            try await signOut(keepingPending: keepsPending, keepingLastKey: false)
         }
     }
 
     /// Uploads pending changes, or asks the user whether they may be lost.
+    /// - Returns: whether all are uploaded.
     @BusActor
-    private func saveChanges() async throws {
+    private func saveChanges() async throws -> Bool {
         let (object, _) = try await options.present()
         let unsaved = try await Progress.showing("Syncing") { try await object.unsaved(check: false) }
         let failures = [unsaved, .excluded(try await object.properties().excludedChanges)].compactMap(\.self)
-        guard let first = failures.first else { return }
+        guard let first = failures.first else { return true }
         guard isatty(STDIN_FILENO) == 1, !options.change.json else { throw first }
         for failure in failures { Output.remark(Sentence(verbatim: failure.message)) }
         let question = Question("Remove them anyway? [y/N]", default: false, advice: "Use --discard-changes.")
         guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+        return false
     }
 
     @BusActor
-    private func signOut(keepingLastKey keepsLastKey: Bool) async throws {
+    private func signOut(keepingPending keepsPending: Bool, keepingLastKey keepsLastKey: Bool) async throws {
         try await options.make("Signing out") { object, account in
             if !account.isSignedIn {
                 guard clearValues else { return nil }
@@ -162,16 +168,9 @@ struct SignOutCommand: ServiceCommand {
             let place = account.isUnreadable ? "an account whose address is lost" : account.backend
             return "sign out of \(place)" + (clearValues ? ", and remove its values from this device" : "")
         } _: {
-            try await $0.signOut(keepingValues: !clearValues, keepingLastKey: keepsLastKey)
+            try await $0.signOut(
+                keepingValues: !clearValues, keepingPending: keepsPending, keepingLastKey: keepsLastKey)
         }
-    }
-
-    /// Whether the account moves to a new key that only this device has.
-    @BusActor
-    private func isMoving() async throws -> Bool {
-        let (object, account) = try await options.present()
-        guard account.isSignedIn else { return false }
-        return try await object.devices().contains { $0.isThisOne && !$0.moves.isEmpty }
     }
 
     /// Fails if signing out would lose values, as far as that can be told without syncing.
