@@ -77,7 +77,15 @@ private struct Move {
         let planned = try plan(account)
         if planned != nil, options.change.check, account.isPausedByUser { throw AccountObject.paused }
         if planned != nil, !options.change.check {
-            try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
+            do {
+                try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }
+            } catch let error as UbiquitousStoreError {
+                // What has begun goes on by itself, so the status can't be the one that says that nothing has changed.
+                guard try await object.isMoving() else { throw error }
+                throw Failure(
+                    .unreachable, Sentence(service: error.message),
+                    advice: "The move to the new key has begun, and the service goes on with it after each sync.")
+            }
             try await Phrase.tell(object, options.change)
         }
         options.change.report(planned)
