@@ -460,7 +460,7 @@ import UbiquitousStoreTesting
     @Test func `values that stay with the account before are not lost sight of`() async throws {
         try await Self.withFolder { terminal, url in
             let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
-            let words = "belong to another account"
+            let words = "Values from before belong to another account"
             try await terminal.store().set("theme", .string("dark"))
             #expect(!(try await terminal.ctl("account", "sign-in", url)).error.contains(words))
             expect(try await terminal.ctl("account", "sign-out"), 0)
@@ -470,6 +470,13 @@ import UbiquitousStoreTesting
             #expect(try await terminal.ctl("get", "theme").code == 1)
             #expect(!(try await terminal.ctl("account", "switch", url)).error.contains(words))
             #expect(try await terminal.ctl("get", "theme").output == "dark")
+            // The other account has one of the keys.
+            expect(try await terminal.ctl("set", "size", "12"), 0)
+            #expect(try await terminal.ctl("account", "switch", other).error.contains(words))
+            try await terminal.store().set("size", .integer(14))
+            expect(try await terminal.ctl("account", "sync"), 0)
+            #expect(!(try await terminal.ctl("account", "switch", url)).error.contains(words))
+            #expect(try await terminal.ctl("account", "switch", other).error.contains(words))
         }
     }
 

@@ -80,8 +80,12 @@ extension Catalogue {
         "--everybody is for all users, and --user for one; leave one of them out.":
             "--everybody gilt für alle Benutzer, --user für einen; lassen Sie eines davon weg.",
         "--keys takes a number, 0 or more.": "--keys erwartet eine Zahl ab 0.",
+        "--password-file goes with --login, which names the user on the server.":
+            "--password-file gehört zu --login, das den Benutzer auf dem Server nennt.",
         "--phrase-file is for an existing account, and --encrypt for a new one.":
             "--phrase-file gilt für ein bestehendes Konto, --encrypt für ein neues.",
+        "--phrase-file is for an existing account; --encrypt and --no-encrypt are for a new one.":
+            "--phrase-file gilt für ein bestehendes Konto, --encrypt und --no-encrypt für ein neues.",
         "--phrase-file is for trying a remote: name its URL.":
             "--phrase-file dient zum Prüfen eines Speicherorts: Geben Sie dessen Adresse an.",
         "--raw is for strings and data, and {1} is of type {2}.":
@@ -398,16 +402,6 @@ extension Catalogue {
         "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
         "The value is not JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
-        """
-        The values from before belong to another account. They are kept, and come back when this device signs in to \
-        that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes all \
-        of them along into a new account
-        """:
-            """
-        Die bisherigen Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie \
-        sich bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne \
-        zurück. --bring-values nimmt alle in ein neues Konto mit
-        """,
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
         """
         The values on this device are those of the account from before. If another account is there, they are \
@@ -491,6 +485,16 @@ extension Catalogue {
         "Use --login.": "Verwenden Sie --login.",
         "Use --password-file.": "Verwenden Sie --password-file.",
         "Use sudo.": "Verwenden Sie sudo.",
+        """
+        Values from before belong to another account. They are kept, and come back when this device signs in to \
+        that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes all \
+        of them along into a new account
+        """:
+            """
+        Bisherige Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie \
+        sich bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne \
+        zurück. --bring-values nimmt alle in ein neues Konto mit
+        """,
         "Waiting for the service": "Warten auf den Dienst",
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
         "What was unpacked in {1} can't be written to the disk.":

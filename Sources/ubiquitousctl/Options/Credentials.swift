@@ -47,6 +47,12 @@ struct Credentials: ParsableArguments {
     /// Whether any are given. If so, signing in again renews the account's credentials.
     var hasAny: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
 
+    /// Refuses a password without a login, except where the account's own counts.
+    func checkLogin() throws {
+        guard passwordFile != nil, login == nil, tokenFile == nil else { return }
+        throw Failure(.usage, "--password-file goes with --login, which names the user on the server.")
+    }
+
     /// Returns the options for signing in, and asks for a missing password.
     @BusActor
     func options(for url: String) async throws -> SignInOptions {

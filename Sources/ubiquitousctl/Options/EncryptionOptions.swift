@@ -24,7 +24,7 @@ struct EncryptionOptions: ParsableArguments {
     func validate() throws {
         if encrypt != nil && phraseFile != nil {
             throw ValidationError(
-                localized("--phrase-file is for an existing account, and --encrypt for a new one."))
+                localized("--phrase-file is for an existing account; --encrypt and --no-encrypt are for a new one."))
         }
     }
 

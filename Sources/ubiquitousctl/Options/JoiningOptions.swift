@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import PropertyList
 internal import RemoteAddress
 internal import SDBus
 internal import StoreBus
@@ -72,6 +73,7 @@ struct JoiningOptions: ParsableArguments {
         // Warn before asking for a password.
         if let warning = RemoteAddress.warning(of: url) { Output.remark(Sentence(service: warning)) }
         var request = try await credentials.options(for: url)
+        if !isThere { try credentials.checkLogin() }
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
@@ -83,7 +85,7 @@ struct JoiningOptions: ParsableArguments {
                 hidden; --bring-values takes them along into a new one
                 """)
         }
-        let before = isThere || options.change.check ? [] : await storesWithValues(options)
+        let before = isThere || options.change.check ? [] : await shownKeys(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
         let asks = !options.change.check && !isThere
         let plan = "sign in to \(url)"
@@ -110,11 +112,11 @@ struct JoiningOptions: ParsableArguments {
         }
         if bringValues {
             if before.isEmpty, !options.change.check { Output.remark(isThere ? Self.isSignedIn : Self.bringsNothing) }
-        } else if !before.isEmpty, !(await storesWithValues(options)).isSuperset(of: before) {
+        } else if !before.isEmpty, !(await shownKeys(options)).isSuperset(of: before) {
             Output.remark(
                 """
-                The values from before belong to another account. They are kept, and come back when this device signs in \
-                to that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
+                Values from before belong to another account. They are kept, and come back when this device signs in to \
+                that account; if it is gone, "ubiquitousctl restore KEY" brings one of them back. --bring-values takes \
                 all of them along into a new account
                 """)
         }
@@ -128,19 +130,26 @@ struct JoiningOptions: ParsableArguments {
         come back when it signs in there; from there it can switch to another address with --bring-values
         """
 
-    /// Returns which of the user's first hundred stores have values, which is enough here; none if they can't be read.
+    /// Returns the keys with values of the user's first hundred stores, which is enough here; none if they can't be
+    /// read.
     @BusActor
-    private func storesWithValues(_ options: AccountOptions) async -> Set<String> {
-        var stores: Set<String> = []
+    private func shownKeys(_ options: AccountOptions) async -> Set<ShownKey> {
+        var shown: Set<ShownKey> = []
         guard let uid = try? options.service.uid(), let connection = try? await options.service.connectAsUser() else {
-            return stores
+            return shown
         }
         for store in (try? await connection.manager.stores().filter { $0.uid == uid }.prefix(100)) ?? [] {
-            let keys = try? await connection.store(store.identifier, ofUser: uid).properties().keyCount
-            if let keys, keys > 0 { stores.insert(store.identifier) }
+            let values = try? await connection.store(store.identifier, ofUser: uid).snapshot().values
+            shown.formUnion((values ?? [:]).keys.map { ShownKey(store: store.identifier, key: $0) })
         }
-        return stores
+        return shown
     }
+}
+
+/// A key that has a value.
+private struct ShownKey: Hashable {
+    let store: String
+    let key: Text
 }
 
 /// The login that a user has typed, because the remote requires one.
