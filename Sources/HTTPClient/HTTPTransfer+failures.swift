@@ -34,6 +34,9 @@ extension HTTPTransfer {
 
     private var connectionFailure: HTTPFailure {
         let status = curl.number(easy, CURLINFO_HTTP_CONNECTCODE)
+        if status == 407 {
+            return .proxy(proxy, "wants a login: write it in the variable, as http://USER:PASSWORD@HOST")
+        }
         return status >= 300 ? .proxy(proxy, "did not let the request through: it answered \(status)") : .cut(host)
     }
 

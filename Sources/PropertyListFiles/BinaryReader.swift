@@ -74,7 +74,7 @@ struct BinaryReader {
         }
     }
 
-    private static let tooLarge = "an integer has 64 bits, and this one has more"
+    private static let tooLarge = "an integer is too large; 9223372036854775807 is the largest"
 
     private func boolean(_ marker: UInt8, _ start: Int) throws(FileError) -> Value {
         guard marker == 0x08 || marker == 0x09 else { throw unknown(marker, start) }

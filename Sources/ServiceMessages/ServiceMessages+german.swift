@@ -1032,6 +1032,8 @@ extension ServiceMessages {
             "auf den Doppelpunkt müssen zwei Schrägstriche folgen, wie in {1}",
         "unable to get local issuer certificate": "das Zertifikat des Ausstellers fehlt auf diesem Gerät",
         "unknown flags": "unbekannte Flags",
+        "wants a login: write it in the variable, as http://USER:PASSWORD@HOST":
+            "verlangt eine Anmeldung: Geben Sie sie in der Variablen an, als http://BENUTZER:PASSWORT@RECHNER",
         "without a reason": "ohne Angabe eines Grundes",
         "writing a container": "beim Schreiben eines Containers",
         "writing a container to its end": "beim Schreiben bis zum Ende eines Containers",
@@ -1085,8 +1087,14 @@ extension ServiceMessages {
         "{1} doesn't accept this user and password, or this token.":
             "{1} lehnt Benutzername, Passwort oder Token ab.",
         "{1} doesn't accept this user and password.": "{1} lehnt Benutzername oder Passwort ab.",
-        "{1} doesn't exist yet; it is created with the first account.":
-            "{1} gibt es noch nicht; der Ordner wird mit dem ersten Konto angelegt.",
+        """
+        {1} doesn't exist yet. Signing in creates it; if this device is signed in already, "ubiquitousctl account \
+        resolve local" does, with everything that it has.
+        """:
+            """
+        {1} gibt es noch nicht. Die Anmeldung legt den Ordner an; ist dieses Gerät schon angemeldet, so tut das \
+        „ubiquitousctl account resolve local“, mit allem, was es hat.
+        """,
         "{1} doesn't exist yet; signing in creates it{2}.":
             "{1} gibt es noch nicht; der Ordner wird bei der Anmeldung angelegt{2}.",
         "{1} doesn't exist. If the folder was deleted, create it again.":

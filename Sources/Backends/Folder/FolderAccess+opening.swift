@@ -99,7 +99,10 @@ extension FolderAccess {
             // Whether one can be created is known now.
             try naming(path) { () throws(SystemError) in try root.checkWriting() }
             throw RemoteError(
-                .noAccount, "\(place) doesn't exist yet; it is created with the first account.", reason: .folderMissing)
+                .noAccount,
+                "\(place) doesn't exist yet. Signing in creates it; if this device is signed in already, "
+                    + "\"ubiquitousctl account resolve local\" does, with everything that it has.",
+                reason: .folderMissing)
         }
     }
 
@@ -118,9 +121,11 @@ extension FolderAccess {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
     }
 
-    /// Whether a folder has a name like those made for users: `u` and digits.
+    /// Whether a folder has a name like those made for users: `u` and digits. On a file system that ignores case, `U` is
+    /// the same.
     private static func isUsers(_ name: some Collection<UInt8>) -> Bool {
-        name.first == UInt8(ascii: "u") && name.count > 1 && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+        name.first.map { $0 | 0x20 } == UInt8(ascii: "u")
+            && name.count > 1 && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     }
 
     private static func refusal(of path: String, _ roots: [String]) -> String {

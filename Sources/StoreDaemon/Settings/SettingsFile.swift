@@ -60,13 +60,16 @@ private struct LineError: Error {
 
 private struct SettingsReader {
     private var section: String?
+    /// Whether the last section doesn't exist.
+    private var isBelowUnknown = false
     private var seen: Set<String> = []
 
     mutating func read(_ line: Substring, into settings: inout Settings) throws(LineError) {
         guard let first = line.first, first != "#", first != ";" else { return }
         if first == "[" {
-            section = nil
-            return section = try name(ofSection: line)
+            (section, isBelowUnknown) = (nil, true)
+            section = try name(ofSection: line)
+            return isBelowUnknown = false
         }
         guard let equals = line.firstIndex(of: "=") else {
             keepClosed(line, &settings)
@@ -109,7 +112,8 @@ private struct SettingsReader {
 
     private func entry(_ key: String) throws(LineError) -> SettingsEntry {
         guard let section else {
-            throw LineError(reason: "\(key.prefix(80))= is in no section; begin one with [Section]")
+            let place = isBelowUnknown ? "in a section that doesn't exist" : "in no section; begin one with [Section]"
+            throw LineError(reason: "\(key.prefix(80))= is \(place)")
         }
         let entries = SettingsEntry.all.filter { $0.section == section }
         guard let entry = entries.first(where: { $0.key == key }) else {
