@@ -93,6 +93,6 @@ extension BusConnection {
         }
     }
 
-    private static let (bus, busPath) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+    static let (bus, busPath) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
     private static let statistics = bus + ".Debug.Stats"
 }

@@ -85,25 +85,28 @@ public final class BusConnection {
 
     /// Connects to a bus, and waits until it has assigned a name.
     ///
-    /// No file descriptors are accepted in messages.
+    /// No file descriptors are accepted in messages. Messages with header fields that the D-Bus Specification doesn't know
+    /// are dropped (see ``HeaderFilter``), except on a bus that isn't at a local socket.
     ///
-    /// - Parameter description: a word for logs.
+    /// - Parameters:
+    ///   - description: a word for logs.
+    ///   - leavesFilteringToBus: whether to connect once more without the filter, if the bus removes such fields itself.
+    ///     For a connection that lasts, because the filter costs some microseconds for each message.
     /// - Throws: ``BusError`` if there is no bus, or if it refuses.
     ///
-    /// On a bus that passes on header fields which it doesn't know, messages with such fields are dropped (see
-    /// ``HeaderFilter``). Nothing else would tell who has sent a message.
-    ///
     /// The corresponding C functions are ``sd_bus_new``, ``sd_bus_set_address`` and ``sd_bus_start``.
-    public static func open(_ address: BusAddress, description: String) throws(BusError) -> BusConnection {
-        let plain = try openPlain(address, description)
-        // Only dbus-broker passes them on, and its sockets are local.
-        if !LocalSocket.isLocal(plain.dispatcher.socket) || plain.busFiltersHeaders { return plain }
-        defer { plain.close() }
-        return try openFiltered(like: plain, description)
+    public static func open(
+        _ address: BusAddress, description: String, leavingFilteringToBus leavesFilteringToBus: Bool = false
+    ) throws(BusError) -> BusConnection {
+        let address = try address.resolved()
+        // The filter comes first. Unique names can be foretold, so messages may wait for one that is not given yet.
+        guard let filtered = try openFiltered(address, description) else { return try openPlain(address, description) }
+        guard leavesFilteringToBus, try filtered.busFiltersHeaders() else { return filtered }
+        filtered.close()
+        return try openPlain(address, description)
     }
 
-    private static func openPlain(_ address: BusAddress, _ description: String) throws(BusError) -> BusConnection {
-        let address = try address.resolved()
+    private static func openPlain(_ address: String, _ description: String) throws(BusError) -> BusConnection {
         let bus = try makeBus(description)
         var name: UnsafePointer<CChar>?
         do {
@@ -119,23 +122,29 @@ public final class BusConnection {
         return try BusConnection(owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) })
     }
 
+    /// - Returns: `nil` if the address is no local socket's.
     private static func openFiltered(
-        like plain: BusConnection, _ description: String
-    ) throws(BusError) -> BusConnection {
-        let (filtered, inlet) = try FilteredSocket.connect(like: plain.dispatcher.socket)
-        let bus = try makeBus(description)
+        _ address: String, _ description: String
+    ) throws(BusError) -> BusConnection? {
+        guard let (filtered, inlet) = try FilteredSocket.connect(to: address) else { return nil }
+        let bus: OpaquePointer
+        do throws(BusError) { bus = try makeBus(description) } catch {
+            Glibc.close(inlet)
+            throw error
+        }
         var name: UnsafePointer<CChar>?
         do throws(BusError) {
             let outlet = fcntl(filtered.bus, F_DUPFD_CLOEXEC, 3)
-            try check(sd_bus_set_fd(bus, inlet, outlet), "connecting to the bus")
+            let result = outlet < 0 ? -errno : sd_bus_set_fd(bus, inlet, outlet)
+            if result < 0 {
+                Glibc.close(inlet)
+                if outlet >= 0 { Glibc.close(outlet) }
+            }
+            try check(result, "connecting to the bus")
             try check(sd_bus_set_bus_client(bus, 1), "connecting to the bus")
             try check(sd_bus_start(bus), "connecting to the bus")
             while try check(sd_bus_is_ready(bus), "connecting to the bus") == 0 {
-                let result = try check(sd_bus_process(bus, nil), "connecting to the bus")
-                if result > 0 || filtered.pump() { continue }
-                guard filtered.wait(Self.patience) else {
-                    throw BusError(errno: ETIMEDOUT, "connecting to the bus")
-                }
+                try filtered.advance(bus)
             }
             try check(sd_bus_get_unique_name(bus, &name), "connecting to the bus")
         } catch {
@@ -146,24 +155,24 @@ public final class BusConnection {
             owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) }, filtered)
     }
 
-    /// How long the bus may take for each step of a connection, in milliseconds.
-    private static let patience: Int32 = 30_000
+    /// Asks whether the bus removes header fields that it doesn't know, as its feature `HeaderFiltering` says. Waits for
+    /// the answer.
+    private func busFiltersHeaders() throws(BusError) -> Bool {
+        guard let filtered = dispatcher.filtered else { return false }
+        let call = try newCall(Self.bus, Self.busPath, "org.freedesktop.DBus.Properties", "Get")
+        try call.append(Self.bus)
+        try call.append("Features")
+        let answer = Answer()
+        try start(call, timeout: nil) { answer.result = $0 }
+        while answer.result == nil { try filtered.advance(bus) }
+        guard let message = try? answer.result?.get() else { return false }
+        let features = try? message.enterVariant() ? message.readStrings(atMost: 1000) : []
+        return features?.contains("HeaderFiltering") == true
+    }
 
-    /// Whether the bus removes header fields that it doesn't know, as its feature `HeaderFiltering` says.
-    private var busFiltersHeaders: Bool {
-        var features: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-        let result = sd_bus_get_property_strv(
-            bus, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Features", nil, &features)
-        guard result >= 0, let features else { return false }
-        var found = false
-        var next = features
-        while let feature = next.pointee {
-            if strcmp(feature, "HeaderFiltering") == 0 { found = true }
-            free(feature)
-            next += 1
-        }
-        free(features)
-        return found
+    @BusActor
+    private final class Answer {
+        var result: Result<Message, any Error>?
     }
 
     /// Makes two connections, each the other's peer, without a bus; for tests.
@@ -275,6 +284,7 @@ public final class BusConnection {
     public func close() {
         dispatcher.stop()
         sd_bus_close(bus)
+        dispatcher.filtered?.close()
         // Before the calls fail, because admission's questions to the bus must not find a connection that is closing.
         admission = nil
         failPendingCalls()

@@ -18,7 +18,7 @@ final class Dispatcher {
 
     private let bus: OpaquePointer
     /// What passes on the messages that arrive; `nil` if the connection reads the bus's socket itself.
-    private let filtered: FilteredSocket?
+    let filtered: FilteredSocket?
     /// Whether the last round has left some of what was passed on, so that no socket of the bus tells of it.
     private var hasLeftSome = false
     private var readiness: OpaquePointer?

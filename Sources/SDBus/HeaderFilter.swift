@@ -50,7 +50,7 @@ struct HeaderFilter {
                 guard header.count == wanted, let known = Header(header) else { continue }
                 if known.isInvalid { return nil }
                 if known.size > header.count, !known.isTooLong { continue }
-                let isPassed = !known.isTooLong && known.hasOnlyKnownFields(header)
+                let isPassed = !known.isTooLong && !known.isTooLarge && known.hasOnlyKnownFields(header)
                 if isPassed { passed += header }
                 let rest = known.size - header.count + known.bodySize
                 state = rest == 0 ? .header([]) : .rest(rest, isPassed: isPassed)
@@ -91,6 +91,8 @@ private struct Header {
     var size: Int { Self.fixedSize + aligned(fieldsSize, to: 8) }
     var isInvalid: Bool { size + bodySize > Self.largestMessage }
     var isTooLong: Bool { fieldsSize > Self.longestFields }
+    /// More than anybody sends who means well: dbus-daemon passes on 32 MiB, and libsystemd ends at 128.
+    var isTooLarge: Bool { size + bodySize > 64 << 20 }
 
     /// The type of each field of the D-Bus Specification, by its code.
     private static let types = Array(" osssussgu".utf8)
@@ -132,20 +134,22 @@ private struct Header {
 /// Passes on what a bus sends, to a connection that doesn't read its socket itself.
 @BusActor
 final class FilteredSocket {
-    /// The socket of the bus.
-    let bus: Int32
+    /// The socket of the bus; -1 once it is closed.
+    private(set) var bus: Int32
     /// The other end of what the connection reads.
-    private let outlet: Int32
+    private var outlet: Int32
     private var filter = HeaderFilter()
     private var waiting: ArraySlice<UInt8> = []
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var isOver = false
 
-    /// Connects to the bus of another connection.
-    /// - Returns: the socket, and the descriptor for the connection to read, which it then owns.
-    static func connect(like other: Int32) throws(BusError) -> (FilteredSocket, inlet: Int32) {
-        guard let bus = LocalSocket.connect(like: other) else {
-            throw BusError(errno: errno, "a second connection to the bus")
+    /// Connects to a bus.
+    /// - Returns: the socket, and the descriptor for the connection to read, which it then owns; `nil` if the address is
+    ///   no local socket's.
+    static func connect(to address: String) throws(BusError) -> (FilteredSocket, inlet: Int32)? {
+        guard LocalSocket.isAddress(address) else { return nil }
+        guard let bus = LocalSocket.connect(to: address) else {
+            throw BusError(errno: errno, "connecting to the bus")
         }
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -159,9 +163,12 @@ final class FilteredSocket {
 
     private init(_ bus: Int32, outlet: Int32) { (self.bus, self.outlet) = (bus, outlet) }
 
-    isolated deinit {
-        Glibc.close(bus)
-        Glibc.close(outlet)
+    isolated deinit { close() }
+
+    func close() {
+        isOver = true
+        for descriptor in [bus, outlet] where descriptor >= 0 { Glibc.close(descriptor) }
+        (bus, outlet) = (-1, -1)
     }
 
     /// Whether something has arrived that the connection has not taken yet.
@@ -192,10 +199,13 @@ final class FilteredSocket {
         return true
     }
 
-    /// Waits until something arrives.
-    /// - Parameter patience: in milliseconds.
-    func wait(_ patience: Int32) -> Bool {
+    /// Processes something, or waits until something arrives.
+    func advance(_ connection: OpaquePointer) throws(BusError) {
+        if try check(sd_bus_process(connection, nil), "connecting to the bus") > 0 || pump() { return }
         var ready = pollfd(fd: bus, events: Int16(POLLIN), revents: 0)
-        return poll(&ready, 1, patience) > 0
+        if poll(&ready, 1, Self.patience) == 0 { throw BusError(errno: ETIMEDOUT, "connecting to the bus") }
     }
+
+    /// How long the bus may take for each step of a connection, in milliseconds.
+    private static let patience: Int32 = 30_000
 }

@@ -55,7 +55,9 @@ package final class Daemon {
         _ configuration: Configuration, renewed: @escaping @Sendable () throws -> Configuration
     ) throws {
         try self.init(
-            configuration, on: try BusConnection.open(configuration.bus, description: "ubiquitous-stored"),
+            configuration,
+            on: try BusConnection.open(
+                configuration.bus, description: "ubiquitous-stored", leavingFilteringToBus: true),
             renewed: renewed)
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import PropertyList
 import SDBus
 import StoreBus
+import Synchronization
 import Testing
 import UbiquitousStoreTesting
 
@@ -24,7 +26,11 @@ struct ForgedHeaderTests {
             (call.interface, call.member) = (BusNames.storeInterface, "SetValue")
             (call.signature, call.body) = ("sv", value.bytes)
             // The bus appends the true sender, which has one of these lengths.
-            for length in 4...9 { attacker.send(call.bytes(ownName: length, serial: attacker.nextSerial())) }
+            for length in 4...9 {
+                let message = call.bytes(ownName: length, serial: attacker.nextSerial())
+                try #require(!message.isEmpty)
+                attacker.send(message)
+            }
             try await machine.store(as: Users.daemon).set("after", .integer(1))
             try await store.set("other", .integer(1))
             #expect(try await store.value("key") == .string("own"))
@@ -32,22 +38,27 @@ struct ForgedHeaderTests {
         }
     }
 
-    /// libsystemd goes into each variant, until its stack ends.
+    /// A message with variants in variants. libsystemd takes the first byte for the whole array, then finds a field at the
+    /// next multiple of eight, and goes into each variant until its stack ends.
+    private static var deepMessage: WireMessage {
+        var variants = Wire()
+        variants.bytes = [0, 0, 0, 0, 201]
+        for _ in 0..<100_000 { variants.signature("v") }
+        variants.signature("y")
+        variants.bytes.append(0)
+        var message = WireMessage()
+        (message.destination, message.path) = (BusNames.service, BusNames.managerPath)
+        (message.interface, message.member, message.flags) = ("org.freedesktop.DBus.Peer", "Ping", 1)
+        message.hiddenField = variants.bytes
+        return message
+    }
+
     @Test func `variants in variants end no service`() async throws {
         try await withMachine { machine in
             let attacker = try RawClient(machine.bus, as: Users.daemon)
-            // libsystemd takes the first byte for the whole array, and then finds a field at the next multiple of eight.
-            var variants = Wire()
-            variants.bytes = [0, 0, 0, 0, 201]
-            for _ in 0..<200_000 { variants.signature("v") }
-            variants.signature("y")
-            variants.bytes.append(0)
-            var message = WireMessage()
-            (message.destination, message.path) = (BusNames.service, BusNames.managerPath)
-            (message.interface, message.member, message.flags) = ("org.freedesktop.DBus.Peer", "Ping", 1)
             for type in [1, 4] as [UInt8] {
+                var message = Self.deepMessage
                 message.type = type
-                message.hiddenField = variants.bytes
                 attacker.send(message.bytes(serial: attacker.nextSerial()))
             }
             try await machine.store(as: Users.daemon).set("after", .integer(1))
@@ -55,6 +66,47 @@ struct ForgedHeaderTests {
             #expect(machine.device.exit == nil)
         }
     }
+
+    /// Unique names are numbers that count up, so messages can wait for a service that is being started.
+    @Test(arguments: ["variants", "NameLost"])
+    func `what is sent to the next names keeps no service from starting`(what: String) async throws {
+        try await withMachine(started: false) { machine in
+            let name = try #require(try machine.client().connection.uniqueName)
+            let number = try #require(name.split(separator: ".").last.flatMap { Int($0) })
+            var message = Self.deepMessage
+            message.type = 4
+            if what == "NameLost" {
+                message.hiddenField = []
+                (message.path, message.interface, message.member) = (
+                    "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameLost"
+                )
+                var name = Wire()
+                name.string(BusNames.service)
+                (message.signature, message.body) = ("s", name.bytes)
+            }
+            // The next one is the attacker's own.
+            let signals = (2...7).map { next in
+                message.destination = ":1.\(number + next)"
+                return message.bytes(serial: UInt32(next))
+            }
+            let isOver = Over()
+            nonisolated(unsafe) let attacker = try RawClient(machine.bus, as: Users.daemon)
+            Thread.detachNewThread {
+                while !isOver.isSet.load(ordering: .relaxed) {
+                    for signal in signals { attacker.send(signal) }
+                    usleep(2000)
+                }
+            }
+            defer { isOver.isSet.store(true, ordering: .relaxed) }
+            try await machine.device.start()
+            try await machine.store().set("other", .integer(1))
+            #expect(machine.device.exit == nil)
+        }
+    }
+}
+
+private final class Over: Sendable {
+    let isSet = Atomic(false)
 }
 
 /// A call that the bus takes for its true sender's, and libsystemd for another's.
