@@ -118,7 +118,7 @@ extension BusConnection {
     ///
     /// The corresponding C function is ``sd_bus_add_match_async``.
     public func addMatch(_ rule: String, _ handler: @escaping @BusActor (Message) -> Void) async throws -> Slot {
-        let target = MatchTarget(handler)
+        let target = MatchTarget(onlyFromBus: rule.contains("sender='\(Self.bus)'"), handler)
         // Without a bus, the rule doesn't have to be sent.
         guard isBusClient else { return try addMatch(rule, target, installed: nil) }
         var slot: Slot?
@@ -187,12 +187,19 @@ private final class CallHandle {
 /// The target of a match's userdata.
 @BusActor
 final class MatchTarget {
-    let handler: @BusActor (Message) -> Void
+    private let handler: @BusActor (Message) -> Void
+    /// Whether the rule names the bus as the sender. libsystemd doesn't compare senders with names, and before this
+    /// process has its name, any program can send it signals that look like the bus's.
+    private let isOnlyFromBus: Bool
     /// Called once, when the bus has answered.
     var whenInstalled: (@BusActor (Result<Void, any Error>) -> Void)?
 
-    init(_ handler: @escaping @BusActor (Message) -> Void) {
-        self.handler = handler
+    init(onlyFromBus isOnlyFromBus: Bool, _ handler: @escaping @BusActor (Message) -> Void) {
+        (self.isOnlyFromBus, self.handler) = (isOnlyFromBus, handler)
+    }
+
+    func handle(_ signal: Message) {
+        if !isOnlyFromBus || signal.sender == BusConnection.bus { handler(signal) }
     }
 }
 
@@ -214,7 +221,7 @@ private func handleMatch(
     _ userdata: UnsafeMutableRawPointer?,
     _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    receiving(message, userdata, as: MatchTarget.self) { target, signal in target.handler(signal) }
+    receiving(message, userdata, as: MatchTarget.self) { target, signal in target.handle(signal) }
     // 0: others may want the signal too.
     return 0
 }

@@ -93,7 +93,7 @@ public final class Peers {
 
     private func vanishingSlot(on connection: BusConnection) throws(BusError) -> Slot {
         // Not weak, for the same reason as the reference: each message uses this object.
-        let target = MatchTarget { [reference] message in
+        let target = MatchTarget(onlyFromBus: true) { [reference] message in
             guard let name = try? message.readString(), name.hasPrefix(":") else { return }
             reference.connection?.peers.vanished(name)
         }
