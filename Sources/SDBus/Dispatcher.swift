@@ -104,7 +104,13 @@ final class Dispatcher {
         hasLeftSome = filtered != nil && (result > 0 || filtered?.hasWaiting == true)
         connection.isDrained = result <= 0
         if count > 0 { connection.afterDispatch?() }
-        if result < 0 { connection.disconnected() }
+        if result < 0, !Self.isOfOneMessage(result) { connection.disconnected() }
+    }
+
+    /// Whether an error is only that of a message which libsystemd answers itself: without a machine id it can't tell one
+    /// (`org.freedesktop.DBus.Peer.GetMachineId`, sd_id128_get_machine(3)).
+    private static func isOfOneMessage(_ error: Int32) -> Bool {
+        [ENOENT, ENOMEDIUM, ENOPKG, EUCLEAN].contains(-error)
     }
 
     private func process() -> Int32 {
