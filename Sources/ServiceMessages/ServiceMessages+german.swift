@@ -227,6 +227,8 @@ extension ServiceMessages {
         """,
         "Parts of the account have not arrived in the remote yet.":
             "Teile des Kontos sind noch nicht am Speicherort angekommen.",
+        "Programs go on writing, so the remote never has everything.":
+            "Programme schreiben fortwährend, darum hat der Speicherort nie alles.",
         "Sandboxed apps can't read this property.": "Programme in einer Sandbox können diese Eigenschaft nicht lesen.",
         "Say which side is right with \"ubiquitousctl account resolve\".":
             "Entscheiden Sie mit „ubiquitousctl account resolve“, welche Seite gilt.",
@@ -584,8 +586,13 @@ extension ServiceMessages {
         niemand. Entfernen Sie aus dem Ordner a dort alle, die keines Ihrer Geräte erzeugt hat.
         """,
         "The remote did not answer within a minute.": "Der Speicherort hat innerhalb einer Minute nicht geantwortet.",
-        "The remote doesn't keep what this device uploads.":
-            "Der Speicherort behält nicht, was dieses Gerät hochlädt.",
+        """
+        The remote doesn't keep what this device uploads. Look for a program that removes or empties files there.
+        """:
+            """
+        Der Speicherort behält nicht, was dieses Gerät hochlädt. Suchen Sie nach einem Programm, das dort Dateien löscht \
+        oder leert.
+        """,
         "The remote holds another account, or was emptied.":
             "Am Speicherort liegt ein anderes Konto, oder er wurde geleert.",
         """

@@ -18,8 +18,8 @@ package final class AccountReplica {
     var backend: (any RemoteBackend)? { didSet { identifiers = [] } }
     /// Whether the user has paused sync.
     var isPaused = false
-    /// Whether what was only joined is to be published as well, because this device is about to remove it.
-    var publishesJoined = false
+    /// How many callers want what was only joined to be published as well, because they are about to remove it.
+    var verifications = 0
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     private(set) var identifiers: Set<String> = []
     /// Returns the names of encrypted accounts whose keys are on this device.
@@ -144,7 +144,7 @@ extension AccountReplica: BackendUser {
         SyncCycle.Facts(
             now: monotonicTime(), time: database.environment.time(), traits: traits,
             isDownloaded: database.account.isDownloaded,
-            isPending: hasPendingChanges || (publishesJoined || !Rule.noEcho.isOn) && isPublicationOld,
+            isPending: hasPendingChanges || (verifications > 0 || !Rule.noEcho.isOn) && isPublicationOld,
             lastPush: database.account.lastPush, lastGarbageCollection: database.lastGarbageCollection)
     }
 

@@ -35,18 +35,26 @@ extension AccountSync {
     /// - Throws: why a cycle failed, or that the remote keeps nothing.
     @discardableResult
     package func syncAndVerify(for requester: Requester) async throws(RemoteError) -> Bool {
-        replica.publishesJoined = true
-        defer { replica.publishesJoined = false }
-        var hasKept = true
+        replica.verifications += 1
+        // An upload that was not found again doesn't count.
+        var (hasKept, isDoubtful) = (true, false)
+        defer {
+            replica.verifications -= 1
+            if isDoubtful { forgetPublication() }
+        }
         for _ in 0..<4 {
             await backend?.doubtPublication()
             try await syncNow(for: requester)
             if replica.cycle.found == .missing { hasKept = false }
-            // An upload is read back in the next cycle.
-            if isPublished, !replica.cycle.uploaded, !replica.facts.isPending { return hasKept }
+            isDoubtful = replica.cycle.uploaded
+            if isPublished, !isDoubtful, !replica.facts.isPending { return hasKept }
         }
-        guard isPublished else { throw RemoteError(.unavailable, "The remote doesn't keep what this device uploads.") }
-        return hasKept
+        throw isPublished
+            ? RemoteError(.unavailable, "Programs go on writing, so the remote never has everything.")
+            : RemoteError(
+                .unavailable,
+                "The remote doesn't keep what this device uploads. Look for a program that removes or empties files there."
+            )
     }
 
     /// Whether the first download can't end, because parts of the account have not arrived, or are damaged.

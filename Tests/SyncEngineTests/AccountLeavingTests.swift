@@ -67,6 +67,17 @@ struct AccountLeavingTests {
         #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
     }
 
+    @Test func `an upload that the remote does not keep counts as pending`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("k", 1)
+        try await device.syncAndVerify()
+        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+        await backend.change { $0.ownPublication = .missing }
+        await #expect(throws: RemoteError.self) { try await device.syncAndVerify() }
+        #expect(try device.database.pendingChanges() == 1 && device.sync.lastPush == 0)
+    }
+
     @Test(arguments: [Set(["A"]), []])
     func `an account that was left under a key is found under another one that came after the same account`(
         formerNames: Set<String>

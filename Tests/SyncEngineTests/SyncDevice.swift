@@ -125,6 +125,13 @@ final class SyncDevice {
         return asked
     }
 
+    /// Syncs and verifies, with the cycles that this requests.
+    func syncAndVerify() async throws {
+        sync.onScheduleChange = { [weak self] in MainActor.assumeIsolated { _ = self?.startCycle() } }
+        defer { sync.onScheduleChange = nil }
+        try await sync.syncAndVerify(for: .program)
+    }
+
     func syncNow() async throws {
         if let error = await startSyncNow().value { throw error }
     }
