@@ -50,6 +50,8 @@ actor EtcdSealedBackend: RemoteBackend {
         try await blobs.push(publication)
     }
 
+    func doubtPublication() async { await blobs.doubtPublication() }
+
     func collectGarbage(_ request: GarbageCollection) async throws(RemoteError) {
         try await blobs.collectGarbage(request)
     }
