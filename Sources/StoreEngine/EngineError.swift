@@ -23,6 +23,9 @@ package enum EngineError: Error, Equatable {
     /// Another failure of the disk or the database.
     case storage(String)
 
+    /// The reason of damage that SQLite doesn't know.
+    package static let wrongColumn = "a column that holds what it can't hold"
+
     /// Translates an error of SQLite.
     init(_ error: any Error) {
         switch error {
@@ -37,7 +40,7 @@ package enum EngineError: Error, Equatable {
             default: self = .storage("\(error.resultCode): \(error.message ?? "no further reason")")
             }
         case is RowDecodingError:
-            self = .corrupt("a column that holds what it can't hold")
+            self = .corrupt(Self.wrongColumn)
         default:
             self = .storage("\(error)")
         }

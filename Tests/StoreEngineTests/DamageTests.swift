@@ -472,6 +472,14 @@ import Testing
         #expect(try device.database.store("app").isSynchronized)
     }
 
+    @Test func `a disk that fails again much later is waited for again`() throws {
+        device.close()
+        let note = device.directory + "/stores.unreadable"
+        try "5".write(toFile: note, atomically: true, encoding: .utf8)
+        try device.reopen()
+        #expect(!FileManager.default.fileExists(atPath: note))
+    }
+
     @Test func `a salvage finds no account's row, and keeps what was pending for the account that is known`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.database.completeDownload(cursor: [1])

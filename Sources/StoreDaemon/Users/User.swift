@@ -25,8 +25,8 @@ final class User {
     /// Whether the file of a damaged database is still to be set aside.
     private var needsSettingAside = false
     private var recoveryPace = Pace()
-    /// When a database that seemed to be damaged was last opened again, by the loop's clock.
-    private var reopenedAt: UInt64?
+    /// When a database that seemed to be damaged was opened again, by the loop's clock.
+    private var reopenings: [UInt64] = []
     /// Tries the recovery again if no call does.
     private var recoveryTimer: EventSource?
     private var historyPace = Pace()
@@ -398,7 +398,7 @@ final class User {
             needsSettingAside = damaged.isInPlace
             damaged.abandon(reason)
         }
-        do { try recoveryPace.run(replaceDatabase) } catch {
+        do { try recoveryPace.run { try replaceDatabase(reason) } } catch {
             // Each call tries again, and would say the same.
             if recoveryTimer == nil {
                 daemon.logger.error(
@@ -411,10 +411,10 @@ final class User {
         recoveryTimer = nil
     }
 
-    private func replaceDatabase() throws {
+    private func replaceDatabase(_ reason: String) throws {
         // Otherwise another database is in its place already, such as a restored backup.
         var isSalvaged = needsSettingAside
-        if needsSettingAside, try isDamageConfirmed() {
+        if needsSettingAside, try isDamageConfirmed(reason) {
             try Self.setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
         } else {
             isSalvaged = false
@@ -446,18 +446,20 @@ final class User {
         }
     }
 
-    /// Whether the file is damaged, and not only a read of it failed. Damage that no check of the structure finds shows
-    /// again at once.
-    private func isDamageConfirmed() throws -> Bool {
+    /// Whether the file is damaged, and not only a read of it failed. Damage that the check of the structure doesn't find
+    /// shows again and again.
+    private func isDamageConfirmed(_ reason: String) throws -> Bool {
         try UserDatabase.checkDisk(in: directory.path, at: daemon.environment.time())
-        if let last = reopenedAt, EventLoop.now - last < Self.doubtInterval { return true }
+        if reason == EngineError.wrongColumn { return true }
         if try UserDatabase.damage(in: directory.path) != nil { return true }
-        reopenedAt = EventLoop.now
-        return false
+        let now = EventLoop.now
+        reopenings.removeAll { now - $0 >= Self.doubtInterval }
+        reopenings.append(now)
+        return reopenings.count > Self.mostReopenings
     }
 
-    /// How long after damage that was not found, more of it counts without a check, in microseconds.
-    private static let doubtInterval: UInt64 = 600_000_000
+    /// How often a database is opened again within an interval in microseconds, although it seemed to be damaged.
+    private static let (mostReopenings, doubtInterval): (Int, UInt64) = (5, 600_000_000)
 
     private static func openDatabase(
         of uid: UInt32, in directory: UserDirectory, daemon: Daemon

@@ -105,6 +105,7 @@ package final class UserDatabase {
         }
         connection.onCommit = { [maintenance] in maintenance.noteLog(pages: $0) }
         Salvage.createPresenceFile(in: directory)
+        Salvage.noteReadable(in: directory)
         recordExcluded()
         do { try origins.start() } catch .diskFull {
             // Nothing can be uploaded either, as uploads are counted first. The next start takes a new origin again.

@@ -93,19 +93,23 @@ struct Salvage {
     /// How long to wait for the disk, in microseconds: ten minutes, in which a drive or a connection is reset.
     static let patience: UInt64 = 600_000_000
 
+    /// Notes that the database could be opened. What the disk does not return later is another failure.
+    static func noteReadable(in directory: String) { unlink(directory + "/" + unreadableFileName) }
+
     /// Throws if the disk doesn't return all of the database, and hasn't for less than ``patience``.
     func checkDisk() throws {
         let note = directory + "/" + Self.unreadableFileName
         for suffix in ["", "-wal"] {
             do { try Files.readThrough(path + suffix) } catch {
                 let noted = Files.text(of: note, atMost: 32).flatMap { UInt64($0) }
-                let since = noted.flatMap { $0 <= time ? $0 : nil } ?? time
+                // An older one is of another failure, or the clock was wrong.
+                let since = noted.flatMap { $0 <= time && time - $0 < Retention.day ? $0 : nil } ?? time
                 if noted != since { try? Files.overwrite(note, with: "\(since)") }
                 if time - since >= Self.patience { return }
-                throw EngineError.storage("The disk does not return \(path)\(suffix): \(error).")
+                throw EngineError.storage("the disk does not return \(path)\(suffix): \(error)")
             }
         }
-        unlink(note)
+        Self.noteReadable(in: directory)
     }
 
     // MARK: Renaming
