@@ -3,7 +3,9 @@
 internal import AppManifest
 internal import Files
 internal import Foundation
+internal import Glibc
 internal import Logging
+internal import StoreEngine
 
 /// The keys of a user's stores that stay on the device, as the manifests of apps last said. An app's keys stay there
 /// while its manifest is missing or refused, also beside another app's manifest, and after the app is gone: what was
@@ -12,11 +14,28 @@ struct RememberedLocalKeys {
     /// By the store's identifier, and by the app's.
     private var patterns: [String: [String: [String]]]
     private let path: String
+    /// Why the file can't be read. Without it, local keys would be uploaded.
+    private(set) var failure: EngineError?
 
     init(of user: UserDirectory) {
         path = user.path + "/local-keys.plist"
-        let bytes = Files.bytes(of: path, atMost: PrivateFile.largest)
-        patterns = bytes.flatMap { PrivateFile.decode([String: [String: [String]]].self, from: $0) } ?? [:]
+        patterns = [:]
+        do throws(SystemError) {
+            let bytes = try Self.read(path)
+            patterns = bytes.flatMap { PrivateFile.decode([String: [String: [String]]].self, from: $0) } ?? [:]
+        } catch {
+            failure = .storage("\(path) can't be read: \(error)")
+        }
+    }
+
+    private static func read(_ path: String) throws(SystemError) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemError()
+        }
+        defer { close(descriptor) }
+        return try Files.read(descriptor, atMost: PrivateFile.largest)
     }
 
     /// Returns the local keys of a store that other apps have declared.
@@ -39,6 +58,7 @@ struct RememberedLocalKeys {
     mutating func forget(_ store: String, _ logger: Logger) { replace([:], of: store, logger) }
 
     private mutating func replace(_ apps: [String: [String]], of store: String, _ logger: Logger) {
+        if failure != nil { return }
         let former = patterns
         patterns[store] = apps.isEmpty ? nil : apps
         if patterns == former { return }
@@ -47,7 +67,10 @@ struct RememberedLocalKeys {
             encoder.outputFormat = .binary
             let bytes = Array(try encoder.encode(patterns))
             // Apps can register any number of manifests, one after the other.
-            guard bytes.count <= PrivateFile.largest else {
+            guard bytes.count <= PrivateFile.largest,
+                apps.values.reduce(0, { $0 + $1.count }) <= RegisteredManifests.mostLocalKeys
+            else {
+                logger.warning("There are too many local keys of \(store) to be recorded.")
                 patterns = former
                 return
             }

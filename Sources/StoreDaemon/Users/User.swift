@@ -45,6 +45,10 @@ final class User {
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        if let failure = registered.rememberedLocalKeys.failure {
+            database.close()
+            throw failure
+        }
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
         account.sync.circumstances = daemon.machine.circumstances(of: uid)
@@ -422,6 +426,7 @@ final class User {
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        if let failure = registered.rememberedLocalKeys.failure { throw failure }
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         var changes: [(UserStore, StoreViewChange)] = []
         do {
