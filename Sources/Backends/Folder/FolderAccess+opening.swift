@@ -121,11 +121,12 @@ extension FolderAccess {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
     }
 
-    /// Whether a folder has a name like those made for users: `u` and digits. On a file system that ignores case, `U` is
-    /// the same.
+    /// Whether a folder has a name like those made for users: `u` and digits. A file system that ignores case takes `U` for
+    /// the same, and no notice of invisible characters.
     private static func isUsers(_ name: some Collection<UInt8>) -> Bool {
-        name.first.map { $0 | 0x20 } == UInt8(ascii: "u")
-            && name.count > 1 && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+        let name = name.filter { $0 < 0x80 }
+        return name.count > 1 && name[0] | 0x20 == UInt8(ascii: "u")
+            && name.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     }
 
     private static func refusal(of path: String, _ roots: [String]) -> String {
