@@ -36,13 +36,10 @@ struct FolderFaultTests {
         let temporary = try TemporaryDirectory()
         let folder = try temporary.makeDirectory("folder", mode: 0o700)
         let file = temporary.path + "/faults"
-        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        let environment = try Device.diskEnvironment(
+            journal: temporary.path + "/journal", roots: [folder], ["DISK_FAULTS": file])
         try await withTwoDevices({
-            guard $0.name == "laptop" else { return }
-            $0.environment = [
-                "LD_PRELOAD": preloaded.appending(path: "libDiskJournal.so").path,
-                "DISK_JOURNAL": temporary.path + "/journal", "DISK_JOURNAL_ROOTS": folder, "DISK_FAULTS": file,
-            ]
+            if $0.name == "laptop" { $0.environment = environment }
         }) { devices in
             devices.url = "folder://" + folder
             try await devices.join()

@@ -47,11 +47,8 @@ struct RestingTests {
         let (gate, state) = (directory.path + "/gate", try directory.makeDirectory("state", mode: 0o700))
         var options = Device.Options()
         (options.manifests, options.stateDirectory) = ([ManifestText(notes)], state)
-        options.environment = [
-            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
-                .appending(path: "libDiskJournal.so").path,
-            "DISK_JOURNAL": directory.path + "/journal", "DISK_JOURNAL_ROOTS": state, "DISK_GATE": gate,
-        ]
+        options.environment = try Device.diskEnvironment(
+            journal: directory.path + "/journal", roots: [state], ["DISK_GATE": gate])
         let device = try await Device.start(on: .start(), options)
         let client = try BusClient(device.bus)
         let (account, store) = (client.account, try client.store(notes))
@@ -107,11 +104,8 @@ struct RestingTests {
         let state = try directory.makeDirectory("state", mode: 0o700)
         var options = Device.Options()
         (options.manifests, options.stateDirectory) = ([ManifestText(notes)], state)
-        options.environment = [
-            "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
-                .appending(path: "libDiskJournal.so").path,
-            "DISK_JOURNAL": directory.path + "/journal", "DISK_JOURNAL_ROOTS": state, "DISK_DELAY": "20",
-        ]
+        options.environment = try Device.diskEnvironment(
+            journal: directory.path + "/journal", roots: [state], ["DISK_DELAY": "20"])
         return try await Device.start(on: .start(), options)
     }
 

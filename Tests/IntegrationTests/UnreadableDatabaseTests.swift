@@ -16,14 +16,11 @@ struct UnreadableDatabaseTests {
     func `reads that fail for a moment lose nothing, and no deleted key comes back`(most: Int?) async throws {
         let temporary = try TemporaryDirectory()
         let file = temporary.path + "/faults"
-        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        let environment = try Device.diskEnvironment(
+            journal: temporary.path + "/journal", roots: [FileManager.default.temporaryDirectory.path],
+            ["DISK_FAULTS": file])
         try await withTwoDevices({
-            guard $0.name == "laptop" else { return }
-            $0.environment = [
-                "LD_PRELOAD": preloaded.appending(path: "libDiskJournal.so").path,
-                "DISK_JOURNAL": temporary.path + "/journal",
-                "DISK_JOURNAL_ROOTS": FileManager.default.temporaryDirectory.path, "DISK_FAULTS": file,
-            ]
+            if $0.name == "laptop" { $0.environment = environment }
         }) { devices in
             try await devices.join()
             let large = Value.data([UInt8](repeating: 1, count: 50_000))

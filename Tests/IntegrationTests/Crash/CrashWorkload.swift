@@ -60,11 +60,7 @@ final class CrashWorkload {
         options.manifests = [ManifestText(notes)]
         options.stateDirectory = state
         if let journal {
-            options.environment = [
-                "LD_PRELOAD": URL(filePath: try Device.program()).deletingLastPathComponent()
-                    .appending(path: "libDiskJournal.so").path,
-                "DISK_JOURNAL": journal.path, "DISK_JOURNAL_ROOTS": journal.roots.joined(separator: ":"),
-            ]
+            options.environment = try Device.diskEnvironment(journal: journal.path, roots: journal.roots)
         }
         return try Device(on: await .start(), options)
     }

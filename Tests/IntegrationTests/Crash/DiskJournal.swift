@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import UbiquitousStoreTesting
+
+extension Device {
+    /// Returns the environment in which a service's writes below the roots are recorded, and faults can be injected (see
+    /// DiskJournal.c).
+    static func diskEnvironment(
+        journal: String, roots: [String], _ further: [String: String] = [:]
+    ) throws -> [String: String] {
+        let library = URL(filePath: try program()).deletingLastPathComponent().appending(path: "libDiskJournal.so")
+        let environment = [
+            "LD_PRELOAD": library.path, "DISK_JOURNAL": journal, "DISK_JOURNAL_ROOTS": roots.joined(separator: ":"),
+        ]
+        return environment.merging(further) { $1 }
+    }
+}
 
 /// A program's operations on files, in order, as the library DiskJournal has recorded them.
 struct DiskJournal {
