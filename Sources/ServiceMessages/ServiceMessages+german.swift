@@ -1094,16 +1094,10 @@ extension ServiceMessages {
         "{1} doesn't accept this user and password, or this token.":
             "{1} lehnt Benutzername, Passwort oder Token ab.",
         "{1} doesn't accept this user and password.": "{1} lehnt Benutzername oder Passwort ab.",
-        """
-        {1} doesn't exist yet. Signing in creates it; if this device is signed in already, "ubiquitousctl account \
-        resolve local" does, with everything that it has.
-        """:
-            """
-        {1} gibt es noch nicht. Die Anmeldung legt den Ordner an; ist dieses Gerät schon angemeldet, so tut das \
-        „ubiquitousctl account resolve local“, mit allem, was es hat.
-        """,
         "{1} doesn't exist yet; signing in creates it{2}.":
             "{1} gibt es noch nicht; der Ordner wird bei der Anmeldung angelegt{2}.",
+        "{1} doesn't exist, or not yet; signing in creates it.":
+            "{1} gibt es nicht, oder noch nicht; der Ordner wird bei der Anmeldung angelegt.",
         "{1} doesn't exist. If the folder was deleted, create it again.":
             "{1} gibt es nicht. Wurde der Ordner gelöscht, legen Sie ihn wieder an.",
         "{1} exists already.": "{1} gibt es schon.",

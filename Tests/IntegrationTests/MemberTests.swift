@@ -118,7 +118,7 @@ struct MemberTests {
             for identifier in ["org.example.Undeclared", "", "a/b"] {
                 #expect(await errorName { try await remove(identifier) } == "NoSuchStore")
             }
-            #expect(await errorName { try await remove(notes, 0x8) } == "InvalidArgs")
+            #expect(await errorName { try await remove(notes, 0x10) } == "InvalidArgs")
             try await remove(notes)
             #expect(try await list(store.client).isEmpty)
             #expect(try await store.everything().isEmpty)

@@ -292,7 +292,7 @@ import Testing
         let storage = try makeStorage(root + "/share//", access)
         #expect(await error { _ = try await storage.check(creatingFolder: false) } == .noAccount)
         let checks = await FolderBackend.check(url: "folder://\(root)/share", access: access)
-        #expect(checks.allSatisfy(\.isPassed) && checks.last?.detail.contains("Signing in creates it") == true)
+        #expect(checks.allSatisfy(\.isPassed) && checks.last?.detail.contains("signing in creates it") == true)
         #expect(place.names("share") == [])
         _ = try await storage.check(creatingFolder: true)
         #expect(place.names("share") == ["u1234"])

@@ -100,9 +100,7 @@ extension FolderAccess {
             try naming(path) { () throws(SystemError) in try root.checkWriting() }
             throw RemoteError(
                 .noAccount,
-                "\(place) doesn't exist yet. Signing in creates it; if this device is signed in already, "
-                    + "\"ubiquitousctl account resolve local\" does, with everything that it has.",
-                reason: .folderMissing)
+                "\(place) doesn't exist, or not yet; signing in creates it.", reason: .folderMissing)
         }
     }
 
