@@ -47,9 +47,9 @@ struct Credentials: ParsableArguments {
     /// Whether any are given. If so, signing in again renews the account's credentials.
     var hasAny: Bool { login != nil || passwordFile != nil || tokenFile != nil || caFile != nil }
 
-    /// Refuses a password without a login, except where the account's own counts.
-    func checkLogin() throws {
-        guard passwordFile != nil, login == nil, tokenFile == nil else { return }
+    /// Refuses a password for a server without a login. A folder has no use for either.
+    func checkLogin(for url: String) throws {
+        guard passwordFile != nil, login == nil, tokenFile == nil, !url.hasPrefix("folder:") else { return }
         throw Failure(.usage, "--password-file goes with --login, which names the user on the server.")
     }
 

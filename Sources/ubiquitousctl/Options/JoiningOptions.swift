@@ -73,7 +73,7 @@ struct JoiningOptions: ParsableArguments {
         // Warn before asking for a password.
         if let warning = RemoteAddress.warning(of: url) { Output.remark(Sentence(service: warning)) }
         var request = try await credentials.options(for: url)
-        if !isThere { try credentials.checkLogin() }
+        if !isThere { try credentials.checkLogin(for: url) }
         request.deviceName = deviceName
         request.createsAccount = !noCreate
         request.bringsValues = bringValues
