@@ -112,7 +112,8 @@ extension BusConnection {
 
     /// Calls `handler` with each message that matches a rule, as long as the slot is held.
     ///
-    /// Any program may send a signal that looks like another's, so name the `sender` in the rule.
+    /// Any program may send a signal that looks like another's, so name the `sender` in the rule. If that is the bus, the
+    /// signals of others are left out; the owner of another name is for the handler to compare.
     ///
     /// - Throws: ``BusError`` if the bus refuses the rule.
     ///

@@ -64,8 +64,7 @@ final class ObservedService {
         let rule = "type='signal',sender='\(Self.bus)',interface='\(Self.bus)',member='NameOwnerChanged',arg0='\(name)'"
         slots.append(
             try await connection.addMatch(rule) { [weak self] signal in
-                guard signal.sender == Self.bus, let arguments = try? (0..<3).map({ _ in try signal.readString() })
-                else { return }
+                guard let arguments = try? (0..<3).map({ _ in try signal.readString() }) else { return }
                 self?.note(owner: arguments[2])
             })
         note(owner: (try? await call(Self.bus, "/", Self.bus, "GetNameOwner", argument: name)) ?? "")

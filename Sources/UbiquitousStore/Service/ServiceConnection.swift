@@ -159,11 +159,7 @@ package final class ServiceConnection {
             type='signal',sender='\(Self.busName)',interface='\(Self.busName)',member='NameOwnerChanged',\
             arg0='\(BusNames.service)'
             """
-        ownerMatch = try await bus.addMatch(rule) { [weak self] signal in
-            // Only the bus itself has this name; see the head of this file.
-            guard signal.sender == Self.busName else { return }
-            try? self?.ownerChanged(signal)
-        }
+        ownerMatch = try await bus.addMatch(rule) { [weak self] in try? self?.ownerChanged($0) }
         // Set where the reply is handled, since a signal that comes after it may be handled before this task goes on.
         do {
             try await bus.call(
