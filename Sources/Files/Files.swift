@@ -38,11 +38,7 @@ package enum Files {
     /// Reads a file to its end, to find out whether the disk returns all of it.
     /// - Throws: the reason why not, unless there is no such file.
     package static func readThrough(_ path: String) throws(SystemError) {
-        let descriptor: Int32
-        do throws(SystemError) { descriptor = try check { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) } } catch {
-            if error.number == ENOENT { return }
-            throw error
-        }
+        guard let descriptor = try openExisting(path) else { return }
         defer { close(descriptor) }
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while try check({ buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) } }) > 0 {}
@@ -51,10 +47,26 @@ package enum Files {
     /// Reads a small file; symbolic links are not followed.
     /// - Returns: `nil` if it is missing, unreadable, or larger than `limit` bytes.
     package static func bytes(of path: String, atMost limit: Int) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        try? contents(of: path, atMost: limit)
+    }
+
+    /// Reads a small file; symbolic links are not followed.
+    /// - Returns: `nil` if it is missing, or larger than `limit` bytes.
+    /// - Throws: the reason why it can't be read.
+    package static func contents(of path: String, atMost limit: Int) throws(SystemError) -> [UInt8]? {
+        guard let descriptor = try openExisting(path) else { return nil }
         defer { close(descriptor) }
-        return try? read(descriptor, atMost: limit)
+        return try read(descriptor, atMost: limit)
+    }
+
+    /// Opens a file for reading; `nil` if it is missing.
+    private static func openExisting(_ path: String) throws(SystemError) -> Int32? {
+        do throws(SystemError) {
+            return try check { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+        } catch {
+            if error.number == ENOENT { return nil }
+            throw error
+        }
     }
 
     /// Reads a small text file, as ``bytes(of:atMost:)`` does.

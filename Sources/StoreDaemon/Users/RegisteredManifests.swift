@@ -12,7 +12,7 @@ struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
     /// The local keys that manifests have declared.
-    private(set) var rememberedLocalKeys: RememberedLocalKeys
+    var rememberedLocalKeys: RememberedLocalKeys
 
     /// - Parameter logger: gets a warning for each refused manifest; `nil` if none is wanted.
     init(of user: UserDirectory, logger: Logger?) {
@@ -50,14 +50,6 @@ struct RegisteredManifests {
 
     /// The manifests that declare a store.
     func manifests(of identifier: String) -> [Manifest] { manifests.values.filter { $0.identifier == identifier } }
-
-    /// Records the local keys of a store, as these manifests say.
-    mutating func rememberLocalKeys(_ manifests: [Manifest], of store: String, _ logger: Logger) {
-        rememberedLocalKeys.note(manifests, of: store, logger)
-    }
-
-    /// Forgets the local keys of a store that is removed.
-    mutating func forgetLocalKeys(of store: String, _ logger: Logger) { rememberedLocalKeys.forget(store, logger) }
 
     /// The most patterns of local keys that the manifests of a store may have together. All are read whenever the store
     /// is loaded.

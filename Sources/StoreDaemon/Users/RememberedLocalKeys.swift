@@ -3,7 +3,6 @@
 internal import AppManifest
 internal import Files
 internal import Foundation
-internal import Glibc
 internal import Logging
 internal import StoreEngine
 
@@ -21,21 +20,11 @@ struct RememberedLocalKeys {
         path = user.path + "/local-keys.plist"
         patterns = [:]
         do throws(SystemError) {
-            let bytes = try Self.read(path)
+            let bytes = try Files.contents(of: path, atMost: PrivateFile.largest)
             patterns = bytes.flatMap { PrivateFile.decode([String: [String: [String]]].self, from: $0) } ?? [:]
         } catch {
             failure = .storage("\(path) can't be read: \(error)")
         }
-    }
-
-    private static func read(_ path: String) throws(SystemError) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemError()
-        }
-        defer { close(descriptor) }
-        return try Files.read(descriptor, atMost: PrivateFile.largest)
     }
 
     /// Returns the local keys of a store that other apps have declared.

@@ -167,7 +167,7 @@ final class User {
                     + "when the move is complete.")
         }
         guard let keys = try database.forget(store: identifier) else { return nil }
-        registered.forgetLocalKeys(of: identifier, daemon.logger)
+        registered.rememberedLocalKeys.forget(identifier, daemon.logger)
         // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
@@ -242,7 +242,7 @@ final class User {
     }
 
     private func rememberLocalKeys(of identifier: String) {
-        registered.rememberLocalKeys(manifests.manifests(of: identifier), of: identifier, daemon.logger)
+        registered.rememberedLocalKeys.note(manifests.manifests(of: identifier), of: identifier, daemon.logger)
     }
 
     /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.
