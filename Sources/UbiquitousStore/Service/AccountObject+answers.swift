@@ -162,8 +162,12 @@ package struct AccountDescription: Sendable {
 
     /// Whether the remote may lack what this device has, though nothing is pending: it was emptied, removed, damaged or
     /// restored to a backup, or the account got another key while this device uploaded without it.
-    package var mayLackChanges: Bool {
-        isReset || needsKey || isFolderMissing || state == .error && lastError?.code == .corrupt || isUnpublished
+    package var mayLackChanges: Bool { awaitsDecision || isUnpublished }
+
+    /// Whether the remote isn't the account to which this device has uploaded, or can't be used as it is, until the user
+    /// decides something.
+    package var awaitsDecision: Bool {
+        isReset || needsKey || isFolderMissing || state == .error && lastError?.code == .corrupt
     }
 
     /// Whether the remote has nothing of this device, and that isn't changing now.

@@ -75,7 +75,9 @@ struct StoresRemoveCommand: ServiceCommand {
             if change.check { try await removal(manager, onlyChecking: true) }
             return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
         } _: {
-            do { try await removal(manager) } catch let error as UbiquitousStoreError where error.code == .conflict {
+            do { try await removal(manager) } catch let error as UbiquitousStoreError
+                where error.code == .conflict && keepsChanges
+            {
                 // A program may have set a value since the upload.
                 if try await unsaved(connection, uid) != nil { throw error }
                 try await removal(manager)
@@ -83,18 +85,21 @@ struct StoresRemoveCommand: ServiceCommand {
         }
     }
 
+    /// Whether changes that the account lacks prevent the removal.
+    private var keepsChanges: Bool { !everywhere && !discardChanges }
+
     /// The error if the account lacks changes of this device that would be removed. It asks for those of all stores: one
     /// store's object would have to be in use.
     @BusActor
     private func unsaved(_ connection: ServiceConnection, _ uid: UInt32) async throws -> Failure? {
-        if everywhere || discardChanges { return nil }
+        guard keepsChanges else { return nil }
         return try await connection.account(ofUser: uid).unsaved(check: change.check)
     }
 
     @BusActor
     private func removal(_ manager: ManagerObject, onlyChecking isCheck: Bool = false) async throws {
         try await manager.removeStore(
-            identifier, everywhere: everywhere, keepingPending: !everywhere && !discardChanges && !isCheck,
+            identifier, everywhere: everywhere, keepingPending: keepsChanges && !isCheck,
             discardingChanges: discardChanges, onlyChecking: isCheck)
     }
 }

@@ -71,10 +71,6 @@ extension AccountDescription {
     /// Whether something of the account is damaged in the remote.
     var isDamaged: Bool { lastError?.code == .corrupt }
 
-    /// Whether the remote isn't the account to which this device has uploaded, or can't be used as it is, until its user
-    /// decides something.
-    var awaitsDecision: Bool { isReset || needsKey || isFolderMissing || isUnreadable || state == .error && isDamaged }
-
     /// Whether the account can't arrive on this device, because parts of it are missing or damaged.
     var lacksParts: Bool { state == .initialSync && lastError != nil }
 }
