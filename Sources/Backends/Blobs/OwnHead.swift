@@ -85,10 +85,10 @@ final class OwnHead<Storage: BlobStorage> {
         in found: FoundHeads, as origin: Origin, published count: UInt64, last: HeadIdentity?, isThorough: Bool,
         doubtsSegments: Bool
     ) async throws(RemoteError) -> OwnPublication {
-        if doubtsSegments, let head = found.named(origin)?.head ?? last.flatMap({ found.named($0.origin) })?.head {
-            segments.doubt(head.segmentNames)
-        }
         let own = found.named(origin)
+        if doubtsSegments, let read = own ?? last.flatMap({ found.named($0.origin) }) {
+            segments.doubt(read.head.segmentNames)
+        }
         switch heads.classify(own?.identity, as: origin, published: count, last: last) {
         case .none: return try await isFormerThere(found, origin, last, isThorough) ? .asPublished : .missing
         case .lost, .older, .inherited: return .missing

@@ -51,7 +51,7 @@ extension UserDatabase {
             let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
             let saved = salvage.read(knownAccount: account)
             // What the disk has not returned was not read, and would be taken for lost.
-            try salvage.checkDisk()
+            try Salvage.checkDisk(in: directory, at: time)
             try salvage.build(saved, origin: Origin(bits: random()))
             let fileName = try salvage.setAside()
             try Salvage.finish(in: directory)
@@ -61,17 +61,13 @@ extension UserDatabase {
             throw EngineError(error)
         }
     }
-}
 
-extension UserDatabase {
     /// Checks that the disk returns a directory's database. If a read fails, SQLite takes that for damage, although the
     /// disk may return everything the next time.
     /// - Parameter time: the present time, in microseconds since 1970.
     /// - Throws: `EngineError.storage` if the disk doesn't, for ``Salvage/patience`` at most: then the rest counts as lost.
     package static func checkDisk(in directory: String, at time: UInt64) throws(EngineError) {
-        do {
-            try Salvage(directory: directory, time: time, limits: .standard, isSignedIn: false).checkDisk()
-        } catch { throw EngineError(error) }
+        do { try Salvage.checkDisk(in: directory, at: time) } catch { throw EngineError(error) }
     }
 }
 
@@ -97,19 +93,20 @@ struct Salvage {
     static func noteReadable(in directory: String) { unlink(directory + "/" + unreadableFileName) }
 
     /// Throws if the disk doesn't return all of the database, and hasn't for less than ``patience``.
-    func checkDisk() throws {
-        let note = directory + "/" + Self.unreadableFileName
+    static func checkDisk(in directory: String, at time: UInt64) throws {
+        let note = directory + "/" + unreadableFileName
         for suffix in ["", "-wal"] {
-            do { try Files.readThrough(path + suffix) } catch {
+            let path = directory + "/" + DatabaseFile.name + suffix
+            do { try Files.readThrough(path) } catch {
                 let noted = Files.text(of: note, atMost: 32).flatMap { UInt64($0) }
                 // An older one is of another failure, or the clock was wrong.
                 let since = noted.flatMap { $0 <= time && time - $0 < Retention.day ? $0 : nil } ?? time
                 if noted != since { try? Files.overwrite(note, with: "\(since)") }
-                if time - since >= Self.patience { return }
-                throw EngineError.storage("the disk does not return \(path)\(suffix): \(error)")
+                if time - since >= patience { return }
+                throw EngineError.storage("the disk does not return \(path): \(error)")
             }
         }
-        Self.noteReadable(in: directory)
+        noteReadable(in: directory)
     }
 
     // MARK: Renaming
