@@ -29,7 +29,6 @@ extension AccountSync {
     /// - Returns: whether there is such a device.
     package func forget(device identifier: String) throws(EngineError) -> Bool {
         guard isSignedIn, try devices.forget(identifier) else { return false }
-        replica.cycle.collectsGarbage = true
         noteLocalChange()
         return true
     }

@@ -177,7 +177,8 @@ import Testing
         cursor.heads = [Bits128(high: 1, low: 2), Bits128(high: 0, low: 3)]
         cursor.observations.look(
             5,
-            heads: [Bits128(high: 1, low: 1)],
+            heads: [Bits128(high: 1, low: 1), Bits128(high: 3, low: 1)],
+            forgotten: [Bits128(high: 3, low: 1)],
             segments: [Bits128(high: 2, low: 1), Bits128(high: 1, low: 1)],
             leftovers: ["h/.x.tmp"]
         )
@@ -185,5 +186,14 @@ import Testing
         #expect(BlobCursor(decoding: cursor.encoded()) == cursor)
         #expect(BlobCursor(decoding: cursor.encoded() + [0]) == BlobCursor())
         #expect(BlobCursor(decoding: []) == BlobCursor())
+    }
+
+    @Test func `a cursor of the former format is read`() {
+        var cursor = BlobCursor()
+        cursor.heads = [Bits128(high: 1, low: 2)]
+        // It ends with the time and four empty lists, of which the former format has three.
+        let bytes = cursor.encoded()
+        #expect(bytes.suffix(5) == [0, 0, 0, 0, 0])
+        #expect(BlobCursor(decoding: [2] + bytes.dropFirst().dropLast()) == cursor)
     }
 }

@@ -14,7 +14,7 @@ struct BlobCursor: Equatable {
     /// The ages of files that nobody may need.
     var observations = Observations()
 
-    private static let format: UInt8 = 2
+    private static let format: UInt8 = 3
 
     init() {}
 
@@ -22,7 +22,8 @@ struct BlobCursor: Equatable {
     init(decoding bytes: [UInt8]) {
         var decoder = CanonicalDecoder(bytes)
         do throws(CanonicalDecodingError) {
-            guard try decoder.byte() == Self.format else { return }
+            let format = try decoder.byte()
+            guard (2...Self.format).contains(format) else { return }
             var own: HeadIdentity?
             if try decoder.byte() == 1 {
                 own = HeadIdentity(
@@ -31,7 +32,7 @@ struct BlobCursor: Equatable {
             }
             var heads: Set<Bits128> = []
             for _ in 0..<(try decoder.count(elementBytes: 16)) { heads.insert(try decoder.bits128()) }
-            let observations = try decoder.observations()
+            let observations = try decoder.observations(hasForgotten: format > 2)
             try decoder.finish()
             (self.heads, self.own, self.observations) = (heads, own, observations)
         } catch {

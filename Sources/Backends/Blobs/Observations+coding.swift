@@ -7,7 +7,7 @@ internal import Replication
 extension CanonicalEncoder {
     mutating func observations(_ observations: Observations) {
         varint(observations.time)
-        for ages in [observations.heads, observations.segments] {
+        for ages in [observations.heads, observations.forgotten, observations.segments] {
             count(ages.count)
             for (name, age) in ages.sorted(by: { $0.key < $1.key }) {
                 bits128(name)
@@ -23,9 +23,11 @@ extension CanonicalEncoder {
 }
 
 extension CanonicalDecoder {
-    mutating func observations() throws(CanonicalDecodingError) -> Observations {
+    /// - Parameter hasForgotten: whether the ages of heads since their devices were removed from the list are in it.
+    mutating func observations(hasForgotten: Bool) throws(CanonicalDecodingError) -> Observations {
         var observations = Observations(time: try varint())
         observations.heads = try ages()
+        if hasForgotten { observations.forgotten = try ages() }
         observations.segments = try ages()
         for _ in 0..<(try count(elementBytes: 2)) {
             let name = String(decoding: try data(), as: UTF8.self)

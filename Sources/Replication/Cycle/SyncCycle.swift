@@ -118,8 +118,6 @@ package struct SyncCycle: Sendable {
     package private(set) var isPublicationGone = false
     /// Whether cycles only read, and write nothing to the remote.
     package var onlyReads = false
-    /// Whether to collect garbage in this cycle, because the user has removed a device from the list.
-    package var collectsGarbage = false
     /// Whether the next cycle ends the first download without what can't be read, because the user has said so.
     package var wantsGaps = false
     /// Whether this cycle does.
@@ -332,13 +330,11 @@ package struct SyncCycle: Sendable {
 
     // MARK: The end
 
-    /// Collects garbage once a day, and as soon as nothing is pending after the user has removed a device from the
-    /// list. After a failure it tries again the next day.
+    /// Collects garbage once a day. After a failure it tries again the next day.
     private mutating func collect(_ facts: Facts) -> Action {
-        guard facts.isDownloaded,
-            (collectsGarbage && !facts.isPending) || Self.isDayAway(facts.time, from: facts.lastGarbageCollection)
-        else { return rest(facts) }
-        collectsGarbage = false
+        guard facts.isDownloaded, Self.isDayAway(facts.time, from: facts.lastGarbageCollection) else {
+            return rest(facts)
+        }
         return .collectGarbage
     }
 

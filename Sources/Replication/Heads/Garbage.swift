@@ -13,6 +13,8 @@ package struct Observations: Equatable, Sendable {
     package var time: UInt64 = 0
     /// Other devices' heads, also those that can't be read, by digest: for how long each has not changed.
     package var heads: [Bits128: UInt64] = [:]
+    /// Those of devices that the user has removed from the list: for how long each has not changed since.
+    package var forgotten: [Bits128: UInt64] = [:]
     /// Segments that no head names.
     package var segments: [Bits128: UInt64] = [:]
     /// Incomplete files.
@@ -26,10 +28,13 @@ package struct Observations: Equatable, Sendable {
     package init(time: UInt64 = 0) { self.time = time }
 
     /// Adds a poll's observations.
-    package mutating func look(_ now: UInt64, heads: Set<Bits128>, segments: Set<Bits128>, leftovers: Set<String>) {
+    package mutating func look(
+        _ now: UInt64, heads: Set<Bits128>, forgotten: Set<Bits128>, segments: Set<Bits128>, leftovers: Set<String>
+    ) {
         let elapsed = time == 0 || now < time ? 0 : min(now - time, Self.day)
         time = now
         self.heads = Self.aged(self.heads, elapsed, present: heads)
+        self.forgotten = Self.aged(self.forgotten, elapsed, present: forgotten)
         self.segments = Self.aged(self.segments, elapsed, present: segments)
         self.leftovers = Self.aged(self.leftovers, elapsed, present: leftovers)
     }
@@ -43,6 +48,18 @@ package struct Observations: Equatable, Sendable {
         for name in present.sorted() where aged[name] == nil && aged.count < most { aged[name] = 0 }
         return aged
     }
+
+    /// Whether a head has not changed for so long that it may be removed.
+    /// - Parameter isRead: whether everything in it could be read.
+    func isOld(_ head: Bits128, isRead: Bool) -> Bool {
+        // The user has removed the device from the list. A server may still answer with an earlier version of the head
+        // than the last one, and what could not be read may still arrive.
+        if forgotten[head] ?? 0 >= (isRead ? 1 : 7) * Self.day { return true }
+        // A device in use publishes its writes, and once a day if others have written. One that did neither for a month
+        // is gone or has nothing new, and what has not arrived by then never will. If it was only away, it publishes
+        // again.
+        return heads[head] ?? 0 >= 30 * Self.day
+    }
 }
 
 /// Decides which files may be removed.
@@ -53,8 +70,8 @@ enum Garbage {
     ///   - unread: the digests of the states that could not be read.
     ///   - published: this device's own head.
     static func heads(
-        _ heads: [SeenHead], own: Origin, forgotten: Set<Origin>, ages: [Bits128: UInt64],
-        joined: Set<Bits128>, unread: Set<Bits128>, published: SeenHead?
+        _ heads: [SeenHead], own: Origin, observations: Observations, joined: Set<Bits128>, unread: Set<Bits128>,
+        published: SeenHead?
     ) -> [SeenHead] {
         heads.filter { head in
             // The device replaces its own head, or removes it once it writes under another origin.
@@ -66,25 +83,14 @@ enum Garbage {
             let isJoined = joined.contains(head.digest) || !isRead
             let isKnown = isJoined && published?.states.dominate(read) == true
             if !isKnown, Rule.knownHeads.isOn { return false }
-            let age = ages[head.digest] ?? 0
-            // The user has removed the device from the list. If something has not arrived yet, wait a week for it.
-            if forgotten.contains(head.origin) { return isRead || age >= 7 * Observations.day }
-            // A device in use publishes its writes, and once a day if others have written. One that did neither for a
-            // month is gone or has nothing new, and what has not arrived by then never will. If it was only away, it
-            // publishes again.
-            return age >= 30 * Observations.day || !Rule.headsStay.isOn
+            return observations.isOld(head.digest, isRead: isRead) || !Rule.headsStay.isOn
         }
     }
 
     /// The heads that may be removed, of those that can't be read. They may still be arriving, or be repaired by the
     /// remote's operator.
-    static func unreadable(
-        _ heads: [HeadFile], forgotten: Set<Origin>, ages: [Bits128: UInt64]
-    ) -> [HeadFile] {
-        heads.filter { head in
-            let isForgotten = head.origin.map(forgotten.contains) == true
-            return ages[head.digest] ?? 0 >= (isForgotten ? 7 : 30) * Observations.day
-        }
+    static func unreadable(_ heads: [HeadFile], observations: Observations) -> [HeadFile] {
+        heads.filter { observations.isOld($0.digest, isRead: false) }
     }
 
     /// The segments that may be removed, of those that no head names.
@@ -313,15 +319,19 @@ package struct GarbageMemory: Sendable {
         unnamed.subtract(published?.segments ?? [])
         superseded.keep(remains.segments)
         let unreadable = remains.unreadable.filter { $0.origin != request.origin }
+        let files =
+            others.map { (origin: Optional($0.origin), digest: $0.digest) }
+            + unreadable.map { (origin: $0.origin, digest: $0.digest) }
+        let forgotten = files.filter { $0.origin.map(request.forgottenOrigins.contains) == true }
         observations.look(
-            request.time, heads: Set(others.map(\.digest) + unreadable.map(\.digest)), segments: unnamed,
+            request.time, heads: Set(files.map(\.digest)), forgotten: Set(forgotten.map(\.digest)), segments: unnamed,
             leftovers: remains.leftovers)
         let heads = Garbage.heads(
-            others, own: request.origin, forgotten: request.forgottenOrigins, ages: observations.heads,
-            joined: joined, unread: unread, published: published)
+            others, own: request.origin, observations: observations, joined: joined, unread: unread,
+            published: published)
         return Going(
             heads: heads.map { HeadFile(name: $0.name, digest: $0.digest) }
-                + Garbage.unreadable(unreadable, forgotten: request.forgottenOrigins, ages: observations.heads),
+                + Garbage.unreadable(unreadable, observations: observations),
             segments: Garbage.segments(ages: observations.segments),
             leftovers: Garbage.leftovers(ages: observations.leftovers))
     }
