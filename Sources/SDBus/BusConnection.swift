@@ -62,13 +62,9 @@ public final class BusConnection {
     var reportsOnlyTotals = false
     private(set) lazy var accounting = PeerAccounting { [unowned self] in try await bytes(of: $0) }
 
-    private init(
-        owning bus: OpaquePointer, isBusClient: Bool, uniqueName: String?, _ filtered: FilteredSocket? = nil
-    ) throws(BusError) {
-        self.bus = bus
-        self.isBusClient = isBusClient
-        self.uniqueName = uniqueName
-        dispatcher = Dispatcher(bus, filtered)
+    private init(_ opened: OpenedBus) throws(BusError) {
+        (bus, isBusClient, uniqueName) = (opened.bus, opened.isBusClient, opened.uniqueName)
+        dispatcher = Dispatcher(bus, opened.filtered)
         peers = Peers(bus, isBusClient: isBusClient, reference)
         names = OwnedNames(reference)
         reference.connection = self
@@ -100,59 +96,12 @@ public final class BusConnection {
     ) throws(BusError) -> BusConnection {
         let address = try address.resolved()
         // The filter comes first. Unique names can be foretold, so messages may wait for one that is not given yet.
-        guard let filtered = try openFiltered(address, description) else { return try openPlain(address, description) }
-        guard leavesFilteringToBus, try filtered.busFiltersHeaders() else { return filtered }
-        filtered.close()
-        return try openPlain(address, description)
-    }
-
-    private static func openPlain(_ address: String, _ description: String) throws(BusError) -> BusConnection {
-        let bus = try makeBus(description)
-        var name: UnsafePointer<CChar>?
-        do {
-            try check(sd_bus_set_address(bus, address), "the address of the bus")
-            try check(sd_bus_set_bus_client(bus, 1), "connecting to the bus")
-            try check(sd_bus_start(bus), "connecting to the bus")
-            // Waits for the bus's answer to Hello.
-            try check(sd_bus_get_unique_name(bus, &name), "connecting to the bus")
-        } catch {
-            sd_bus_close_unref(bus)
-            throw error
+        if let opened = try OpenedBus.filtered(address, description) {
+            let filtered = try BusConnection(opened)
+            guard leavesFilteringToBus, try filtered.busFiltersHeaders() else { return filtered }
+            filtered.close()
         }
-        return try BusConnection(owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) })
-    }
-
-    /// - Returns: `nil` if the address is no local socket's.
-    private static func openFiltered(
-        _ address: String, _ description: String
-    ) throws(BusError) -> BusConnection? {
-        guard let (filtered, inlet) = try FilteredSocket.connect(to: address) else { return nil }
-        let bus: OpaquePointer
-        do throws(BusError) { bus = try makeBus(description) } catch {
-            Glibc.close(inlet)
-            throw error
-        }
-        var name: UnsafePointer<CChar>?
-        do throws(BusError) {
-            let outlet = fcntl(filtered.bus, F_DUPFD_CLOEXEC, 3)
-            let result = outlet < 0 ? -errno : sd_bus_set_fd(bus, inlet, outlet)
-            if result < 0 {
-                Glibc.close(inlet)
-                if outlet >= 0 { Glibc.close(outlet) }
-            }
-            try check(result, "connecting to the bus")
-            try check(sd_bus_set_bus_client(bus, 1), "connecting to the bus")
-            try check(sd_bus_start(bus), "connecting to the bus")
-            while try check(sd_bus_is_ready(bus), "connecting to the bus") == 0 {
-                try filtered.advance(bus)
-            }
-            try check(sd_bus_get_unique_name(bus, &name), "connecting to the bus")
-        } catch {
-            sd_bus_close_unref(bus)
-            throw error
-        }
-        return try BusConnection(
-            owning: bus, isBusClient: true, uniqueName: name.map { String(cString: $0) }, filtered)
+        return try BusConnection(try OpenedBus.plain(address, description))
     }
 
     /// Asks whether the bus removes header fields that it doesn't know, as its feature `HeaderFiltering` says. Waits for
@@ -184,34 +133,10 @@ public final class BusConnection {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw BusError(errno: errno, "a pair of sockets") }
-        return (try end(ends[0], isServer: true), try end(ends[1], isServer: false))
-    }
-
-    private static func end(_ fd: Int32, isServer: Bool) throws(BusError) -> BusConnection {
-        let bus = try makeBus(isServer ? "server" : "client")
-        do {
-            try check(sd_bus_set_fd(bus, fd, fd), "a pair of connections")
-            try check(sd_bus_set_anonymous(bus, 1), "a pair of connections")
-            if isServer {
-                var id = sd_id128_t()
-                try check(sd_id128_randomize(&id), "a pair of connections")
-                try check(sd_bus_set_server(bus, 1, id), "a pair of connections")
-            }
-            try check(sd_bus_start(bus), "a pair of connections")
-        } catch {
-            sd_bus_close_unref(bus)
-            throw error
-        }
-        return try BusConnection(owning: bus, isBusClient: false, uniqueName: nil)
-    }
-
-    private static func makeBus(_ description: String) throws(BusError) -> OpaquePointer {
-        var bus: OpaquePointer?
-        try check(sd_bus_new(&bus), "a connection")
-        guard let bus else { throw BusError(errno: ENOMEM) }
-        sd_bus_set_description(bus, description)
-        sd_bus_negotiate_fds(bus, 0)
-        return bus
+        return (
+            try BusConnection(try OpenedBus.end(ends[0], isServer: true)),
+            try BusConnection(try OpenedBus.end(ends[1], isServer: false))
+        )
     }
 
     // MARK: Sending and closing
