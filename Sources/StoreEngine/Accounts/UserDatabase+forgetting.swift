@@ -57,7 +57,7 @@ extension UserDatabase {
     func recordExcluded() {
         let sql = "SELECT identifier FROM store WHERE NOT synchronized AND identifier NOT GLOB '!*' ORDER BY identifier"
         guard let stores = try? read({ db in try String.fetchAll(db, sql: sql) }) else { return }
-        try? Salvage.recordExcluded(stores, in: directory)
+        try? DatabaseTraces(directory: directory).recordExcluded(stores)
     }
 
     private func change(store identifier: String, synchronizing isSynchronized: Bool) throws(EngineError) {

@@ -73,7 +73,7 @@ package final class UserDatabase {
         let record = OriginRecord(of: directory, in: runtimeDirectory)
         do {
             try Salvage.finish(in: directory)
-            try Salvage.checkPresence(in: directory)
+            try DatabaseTraces(directory: directory).checkPresence()
             let connection = try Connection(to: path)
             self.connection = connection
             space = DatabaseSpace(on: connection)
@@ -104,8 +104,7 @@ package final class UserDatabase {
             throw EngineError(error)
         }
         connection.onCommit = { [maintenance] in maintenance.noteLog(pages: $0) }
-        Salvage.createPresenceFile(in: directory)
-        Salvage.noteReadable(in: directory)
+        DatabaseTraces(directory: directory).noteOpened()
         recordExcluded()
         do { try origins.start() } catch .diskFull {
             // Nothing can be uploaded either, as uploads are counted first. The next start takes a new origin again.

@@ -14,7 +14,7 @@ extension Salvage {
     func read(knownAccount: String?) -> Saved {
         var saved = Saved()
         saved.account = knownAccount
-        saved.unsynchronized = Self.excludedStores(in: directory)
+        saved.unsynchronized = DatabaseTraces(directory: directory).excludedStores
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(1)
@@ -24,7 +24,8 @@ extension Salvage {
             sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, Self.longestRow)
             try db.execute(sql: "PRAGMA writable_schema = ON")
         }
-        guard !Self.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration) else {
+        guard !DatabaseTraces.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration)
+        else {
             return saved
         }
         defer { try? queue.close() }

@@ -12,7 +12,6 @@
 // Until the first rename nothing has happened. After it the new database is complete, and the next process that opens
 // the directory finishes the rest.
 
-internal import Files
 internal import Foundation
 internal import GRDB
 internal import Glibc
@@ -51,7 +50,7 @@ extension UserDatabase {
             let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
             let saved = salvage.read(knownAccount: account)
             // What the disk has not returned was not read, and would be taken for lost.
-            try Salvage.checkDisk(in: directory, at: time)
+            try DatabaseTraces(directory: directory).checkDisk(at: time)
             try salvage.build(saved, origin: Origin(bits: random()))
             let fileName = try salvage.setAside()
             try Salvage.finish(in: directory)
@@ -65,9 +64,9 @@ extension UserDatabase {
     /// Checks that the disk returns a directory's database. If a read fails, SQLite takes that for damage, although the
     /// disk may return everything the next time.
     /// - Parameter time: the present time, in microseconds since 1970.
-    /// - Throws: `EngineError.storage` if the disk doesn't, for ``Salvage/patience`` at most: then the rest counts as lost.
+    /// - Throws: `EngineError.storage` if the disk doesn't, for ``DatabaseTraces/patience`` at most: then the rest counts as lost.
     package static func checkDisk(in directory: String, at time: UInt64) throws(EngineError) {
-        do { try Salvage.checkDisk(in: directory, at: time) } catch { throw EngineError(error) }
+        do { try DatabaseTraces(directory: directory).checkDisk(at: time) } catch { throw EngineError(error) }
     }
 }
 
@@ -81,33 +80,6 @@ struct Salvage {
     var path: String { directory + "/" + DatabaseFile.name }
     private static let newSuffix = ".new"
     private static let suffixes = ["", "-wal", "-shm"]
-
-    // MARK: The disk
-
-    /// The name of a file with the time since which the disk has not returned all of the database.
-    private static let unreadableFileName = "stores.unreadable"
-    /// How long to wait for the disk, in microseconds: ten minutes, in which a drive or a connection is reset.
-    static let patience: UInt64 = 600_000_000
-
-    /// Notes that the database could be opened. What the disk does not return later is another failure.
-    static func noteReadable(in directory: String) { unlink(directory + "/" + unreadableFileName) }
-
-    /// Throws if the disk doesn't return all of the database, and hasn't for less than ``patience``.
-    static func checkDisk(in directory: String, at time: UInt64) throws {
-        let note = directory + "/" + unreadableFileName
-        for suffix in ["", "-wal"] {
-            let path = directory + "/" + DatabaseFile.name + suffix
-            do { try Files.readThrough(path) } catch {
-                let noted = Files.text(of: note, atMost: 32).flatMap { UInt64($0) }
-                // An older one is of another failure, or the clock was wrong.
-                let since = noted.flatMap { $0 <= time && time - $0 < Retention.day ? $0 : nil } ?? time
-                if noted != since { try? Files.overwrite(note, with: "\(since)") }
-                if time - since >= patience { return }
-                throw EngineError.storage("the disk does not return \(path): \(error)")
-            }
-        }
-        noteReadable(in: directory)
-    }
 
     // MARK: Renaming
 
@@ -140,51 +112,6 @@ struct Salvage {
         unlink(path + "-journal")
         try finish(in: directory)
         for suffix in suffixes + ["-journal"] { unlink(path + newSuffix + suffix) }
-    }
-
-    // MARK: The trace
-
-    /// The name of an empty file that records that a database exists, so that an empty or missing one is known as lost.
-    private static let presenceFileName = "stores.made"
-
-    /// Checks whether the database was lost.
-    /// - Throws: `EngineError.corrupt` if it was.
-    static func checkPresence(in directory: String) throws {
-        let path = directory + "/" + DatabaseFile.name
-        // An empty file without a trace is what an interrupted creation leaves. With a log beside it, it is damage:
-        // SQLite would remove the log.
-        guard isEmpty(path), exists(directory + "/" + presenceFileName) || !isEmpty(path + "-wal") else { return }
-        throw EngineError.corrupt(exists(path) ? "its file is empty" : "its file is gone")
-    }
-
-    /// Creates the file that records that a database exists. If that fails, the next start tries again.
-    static func createPresenceFile(in directory: String) {
-        let path = directory + "/" + presenceFileName
-        if exists(path) { return }
-        close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600))
-    }
-
-    /// The name of a file with the identifiers of the stores that are excluded from sync, one per line. A salvage must not
-    /// have them uploaded, even if it can't read which they are.
-    private static let exclusionFileName = "stores.excluded"
-
-    /// Records which stores are excluded from sync.
-    static func recordExcluded(_ stores: [String], in directory: String) throws(SystemError) {
-        let path = directory + "/" + exclusionFileName
-        if stores == excludedStores(in: directory) { return }
-        let text = stores.joined(separator: "\n")
-        try Files.replace(path, with: Array(text.utf8), by: path + newSuffix)
-    }
-
-    static func excludedStores(in directory: String) -> [String] {
-        let text = Files.text(of: directory + "/" + exclusionFileName, atMost: 1 << 20) ?? ""
-        return text.split(separator: "\n").map(String.init)
-    }
-
-    /// Returns whether a file is empty or missing.
-    static func isEmpty(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 ? status.st_size == 0 : errno == ENOENT
     }
 
     private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
