@@ -4,8 +4,7 @@
 // local, so they are in the overlay, which a change of account doesn't touch. They have limits of their own, and are
 // not synced.
 
-package import PropertyList
-internal import Replication
+internal import PropertyList
 
 extension Store {
     /// Returns the identifier of a domain's layer.
@@ -31,37 +30,6 @@ extension Store {
 
     /// Whether the store is a layer of a defaults domain.
     package var isLayer: Bool { Self.isLayer(identifier) }
-}
-
-extension Store {
-    /// Stages setting and removing keys of a layer, as ``stage(setting:removing:ifGeneration:)`` does, except for keys
-    /// that changed after a generation. These stay as they are, and the value that loses goes into the key's history.
-    ///
-    /// - Returns: the keys whose visible value has changed.
-    package func stage(
-        setting values: [(Key, Value)], removing removed: [Key], unlessChangedSince base: UInt64
-    ) throws(EngineError) -> [Key] {
-        let changed = knowsChanges(since: base) ? Set(changes(since: base).keys) : []
-        let losers = values.filter { changed.contains($0.0) && value(for: $0.0) != $0.1 }
-        // An invalid value is refused before anything is staged, even if it would lose.
-        let sizes = try losers.map { (key, value) throws(EngineError) in try validate(value, for: key, among: values) }
-        let keys = try stage(
-            setting: values.filter { !changed.contains($0.0) }, removing: removed.filter { !changed.contains($0) })
-        for (loser, size) in zip(losers, sizes) { stage(loser: loser.1, size: size, of: loser.0) }
-        return keys
-    }
-
-    /// Puts a value into a key's history, as a change after which the key gets its present content back.
-    private func stage(loser value: Value, size: Int, of key: Key) {
-        guard let present = overlay.records[key] else { return }
-        database.willStage(self)
-        let time = database.environment.time()
-        for (content, cause) in [(Record.Content.value(value, size: size), Cause.written), (present.content, .joined)] {
-            append(
-                key, to: overlay, stamp: present.stamp, n: cause == .written ? nil : present.n, content: content,
-                generation: present.generation, cause: cause, time: time)
-        }
-    }
 }
 
 extension LocalKeys {

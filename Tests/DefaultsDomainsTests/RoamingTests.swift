@@ -287,6 +287,7 @@ struct RoamingTests {
         try await DefaultsDesk.with(options) { (desk: DefaultsDesk) async throws in
             let (store, other, variables) = (try await synced(desk), try await desk.other(), try Self.variables(desk))
             try await other.set("colour", .string("own"))
+            let own = try await other.snapshot().generation
             let generation = try await store.set("colour", .string("old"))
             desk.device.kill()
             #expect(try await desk.run("remove", "colour", variables: variables).exit == .code(0))
@@ -294,7 +295,7 @@ struct RoamingTests {
             // As if the program had known the service.
             try file.update { write in
                 var write = write
-                write.generation = write.store == nil ? 1 : generation
+                write.generation = write.store == nil ? own : generation
                 return write
             }
             try await desk.device.start()
@@ -399,6 +400,39 @@ struct RoamingTests {
             let (store, domain) = (try await synced(desk), try await desk.other())
             let values = (try await store.everything(), try await domain.snapshot().values)
             #expect(values.0.isEmpty == (key == "colour") && values.1.isEmpty == (key == "lesson"), "\(values)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `of an outbox's value and another device's that has arrived since, the later one wins`(isLater: Bool)
+        async throws
+    {
+        let folder = try TemporaryDirectory()
+        let address = "folder://" + (try folder.makeDirectory("account", mode: 0o700))
+        try await Self.with { (laptop: DefaultsDesk) async throws in
+            try await Self.with { (phone: DefaultsDesk) async throws in
+                let accounts = try await [laptop, phone].mapInTurn { try await BusClient($0.bus).account }
+                let (mine, theirs) = (try await synced(laptop), try await synced(phone))
+                for account in accounts { try await account.join(address) }
+                let generation = try await mine.set("colour", .string("old"))
+                for account in accounts { try await account.syncNow() }
+                let before = Int64(Date().timeIntervalSince1970 * 1_000_000)
+                try await theirs.set("colour", .string("theirs"))
+                let after = Int64(Date().timeIntervalSince1970 * 1_000_000) + 1000
+                for account in accounts.reversed() { try await account.syncNow() }
+                #expect(try await mine.value("colour") == .string("theirs"))
+                let write = Outbox.Write(
+                    key: "colour", value: .string("late"), isHost: false, store: Text(Self.store),
+                    time: isLater ? after : before, generation: generation)
+                let directory = laptop.state + "/ubiquitous-store/outbox"
+                #expect(OutboxFile(domain: Text(editor), directory: directory).add([write]))
+                try await deliver(directory, laptop)
+                let (winner, loser) = isLater ? ("late", "theirs") : ("theirs", "late")
+                #expect(try await mine.value("colour") == .string(Text(winner)))
+                #expect(try await mine.history("colour").first?["value"] == .string(Text(loser)))
+                for account in accounts { try await account.syncNow() }
+                #expect(try await theirs.value("colour") == .string(Text(winner)))
+            }
         }
     }
 

@@ -87,43 +87,6 @@ import Testing
         #expect(try device.database.history(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
     }
 
-    @Test func `a late write loses to what changed since, and is in the history after a restart as well`() throws {
-        let device = try Device()
-        try device.write([("changed", .integer(1)), ("removed", .integer(1)), ("same", .integer(1))], to: layer)
-        let base = try device.store(layer).generation
-        try device.write([("changed", .integer(2))], to: layer)
-        let store = try device.store(layer)
-        try store.stage(setting: [], removing: [key("removed")])
-        let late = ["changed", "removed", "same"].map { (key($0), Value.integer(3)) }
-        #expect(try store.stage(setting: late, removing: [], unlessChangedSince: base) == [key("same")])
-        try device.database.commit()
-        let shown: [Key: Value] = [key("changed"): .integer(2), key("same"): .integer(3)]
-        let generation = store.generation
-        #expect(store.values == shown && store.usage.keys == 2)
-        try device.reopen()
-        let reopened = try device.store(layer)
-        #expect(reopened.values == shown && reopened.usage.keys == 2 && reopened.generation == generation)
-        for name in ["changed", "removed"] {
-            let lost = try device.database.history(of: key(name), in: reopened)[0]
-            #expect(lost.value == .integer(3) && lost.why == .merge, "\(name)")
-        }
-    }
-
-    @Test func `a late write that can't be stored is refused, and nothing of the others is`() throws {
-        let device = try Device()
-        try device.write([("a", .integer(1))], to: layer)
-        let base = try device.store(layer).generation
-        try device.write([("a", .integer(2))], to: layer)
-        let store = try device.store(layer)
-        let tooLarge = Value.data([UInt8](repeating: 1, count: (1 << 20) + 1))
-        #expect(throws: EngineError.self) {
-            try store.stage(
-                setting: [(key("a"), tooLarge), (key("b"), .integer(1))], removing: [], unlessChangedSince: base)
-        }
-        #expect(store.values == [key("a"): .integer(2)])
-        #expect(try device.database.history(of: key("a"), in: store).map(\.value) == [.integer(1)])
-    }
-
     @Test func `what a damaged database had of a layer is saved, long keys included`() throws {
         let device = try Device()
         let long = String(repeating: "k", count: 400)

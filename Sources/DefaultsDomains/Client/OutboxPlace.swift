@@ -59,19 +59,34 @@ extension ServiceConnection {
         return max(1, snapshot.generation)
     }
 
-    /// Delivers writes of an outbox to the service. What has changed there since a generation wins.
+    /// Delivers writes of an outbox to the service. What has changed there since a generation wins; of what has come
+    /// from other devices since, only what is later than the write.
     func deliver(_ writes: [Outbox.Write], to place: OutboxPlace, since generation: UInt64) async throws {
         if let store = place.store {
-            try await deliver(writes, to: opened(store), since: generation)
+            let object = try await opened(store)
+            let groups = try await groups(writes, since: generation) { try await object.snapshot() }
+            for (since, writes) in groups {
+                for (time, writes) in Dictionary(grouping: writes, by: \.time) {
+                    let late = (generation: since, time: UInt64(clamping: time))
+                    try await object.apply(writes.changes, late: late)
+                }
+            }
             return try await removeSuperseded(writes, by: store, in: place.domain)
         }
         let layer = LayerAddress(place.domain, isHost: place.isHost)
+        let groups = try await groups(writes, since: generation) { try await snapshot(layer) }
+        for (since, writes) in groups { try await apply(writes.changes, to: layer, unlessChangedSince: since) }
+    }
+
+    /// Groups writes by the generation since which a change wins over them.
+    private func groups(
+        _ writes: [Outbox.Write], since generation: UInt64, _ snapshot: () async throws -> Snapshot
+    ) async throws -> [UInt64: [Outbox.Write]] {
         let isUncertain = writes.contains { !$0.unanswered.isEmpty }
-        let snapshot = isUncertain ? try await snapshot(layer) : nil
-        let groups = Dictionary(grouping: writes) { write in
+        let snapshot = isUncertain ? try await snapshot() : nil
+        return Dictionary(grouping: writes) { write in
             snapshot.flatMap { write.follows(on: $0.values[write.key]) ? $0.generation : nil } ?? generation
         }
-        for (since, writes) in groups { try await apply(writes.changes, to: layer, unlessChangedSince: since) }
     }
 
     private func opened(_ store: Text) async throws -> StoreObject {
@@ -89,25 +104,6 @@ extension ServiceConnection {
         let settled = replaced.filter { ($0.value == nil) == (stored[$0.key] == nil) }
         let gone = Changes(settled.map { ($0.key, nil) }) { $1 }
         if !gone.isEmpty { try await apply(gone, to: layer) }
-    }
-
-    /// Stores have no option for this: read what has changed, and write if nothing changes meanwhile.
-    private func deliver(_ writes: [Outbox.Write], to store: StoreObject, since generation: UInt64) async throws {
-        while true {
-            let snapshot = try await store.snapshot(since: generation)
-            let changed = Set(snapshot.values.keys).union(snapshot.removed)
-            // If the store no longer knows the generation, nothing tells what was later.
-            let kept = writes.filter {
-                snapshot.isComplete || !changed.contains($0.key) || $0.follows(on: snapshot.values[$0.key])
-            }.changes
-            if kept.isEmpty { return }
-            do {
-                try await store.apply(kept, ifGeneration: snapshot.generation)
-                return
-            } catch let error as UbiquitousStoreError where error.code == .conflict {
-                continue
-            }
-        }
     }
 }
 

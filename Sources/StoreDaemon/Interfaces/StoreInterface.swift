@@ -118,15 +118,22 @@ extension UserStore {
 
     private func apply(_ values: [(Key, Value)], _ call: MethodCall, _ daemon: Daemon) throws {
         let removed = try call.message.readStrings(atMost: Self.mostKeys).map { try Key($0) }
-        let options = try call.message.readOptions(["if-generation": "t"])
+        let options = try call.message.readOptions(["if-generation": "t", "unless-changed-since": "t", "set-at": "t"])
+        let (expected, base) = (options.unsigned("if-generation"), options.unsigned("unless-changed-since"))
+        let time = options.unsigned("set-at")
+        guard base == nil || expected == nil, time == nil || base != nil else {
+            throw BusError.invalidArguments(
+                "The option \"unless-changed-since\" doesn't go with \"if-generation\", and \"set-at\" only with it.")
+        }
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
         // What is there already takes no room.
         let news = values.filter { !store.holds($0.1, for: $0.0) }
         if !news.isEmpty { try checkRoom(for: news, bytes: news.reduce(0) { $0 + $1.1.rowSize }) }
-        if options["if-generation"] != nil { daemon.writes.commit() }
+        if !options.isEmpty { daemon.writes.commit() }
         try write(call, daemon) {
-            try $0.stage(setting: values, removing: removed, ifGeneration: options.unsigned("if-generation"))
+            guard let base else { return try $0.stage(setting: values, removing: removed, ifGeneration: expected) }
+            return try $0.stage(setting: values, removing: removed, unlessChangedSince: base, setAt: time)
         }
     }
 

@@ -12,11 +12,13 @@ extension Store {
     ///   - values: the keys to set. None may occur twice, or be in `removed`.
     ///   - removed: the keys to remove; absent ones are ignored.
     ///   - expected: the generation that the store must be at, if given.
+    ///   - past: when the change was made, in microseconds since 1970, if that isn't now.
     /// - Returns: the keys whose visible value has changed.
     /// - Throws: `EngineError.key`, `.value`, `.quota` or `.conflict`; then nothing has been staged.
     @discardableResult
     package func stage(
-        setting values: [(Key, Value)], removing removed: [Key], ifGeneration expected: UInt64? = nil
+        setting values: [(Key, Value)], removing removed: [Key], ifGeneration expected: UInt64? = nil,
+        setAt past: UInt64? = nil
     ) throws(EngineError) -> [Key] {
         if let expected, expected != generation { throw .conflict(generation: generation) }
         var writes: [Write] = []
@@ -41,7 +43,7 @@ extension Store {
         database.willStage(self)
         generation += 1
         let time = database.environment.time()
-        for write in writes { stage(write, time: time) }
+        for write in writes { stage(write, time: time, setAt: min(past ?? time, time)) }
         return changed
     }
 
@@ -84,10 +86,10 @@ extension Store {
         return write.isLocal ? nil : previous?.records[write.key]?.value
     }
 
-    private func stage(_ write: Write, time: UInt64) {
+    private func stage(_ write: Write, time: UInt64, setAt past: UInt64) {
         let replica = write.isLocal ? overlay : shared
         let stamp = Stamp(
-            after: write.old?.stamp, wall: time / 1000, origin: database.origin,
+            after: write.old?.stamp, wall: past / 1000, origin: database.origin,
             isProvisional: !replica.isDownloaded)
         append(
             write.key, to: replica, replacing: write.old, stamp: stamp, n: nil, content: write.content,
@@ -104,7 +106,7 @@ extension Store {
         let time = database.environment.time()
         for (key, value, size) in released {
             if shared.records[key]?.isDropped != false {
-                stage(write(key).setting(value, size: size), time: time)
+                stage(write(key).setting(value, size: size), time: time, setAt: time)
             }
             let stamp = Stamp(
                 after: overlay.records[key]?.stamp, wall: time / 1000, origin: database.origin, isProvisional: false)

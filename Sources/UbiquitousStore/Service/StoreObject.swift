@@ -98,11 +98,14 @@ package struct StoreObject: ServiceObject {
     /// - Parameters:
     ///   - changes: keys with their new values; `nil` removes.
     ///   - generation: the generation the store must have; otherwise the call fails with `Conflict`.
+    ///   - late: for late changes. What changed after their generation stays as it is, unless another device did it before
+    ///     their time, in microseconds since 1970. Excludes the other option.
     ///   - timeout: libsystemd's 25 s if `nil`.
     /// - Returns: the generation after it.
     @discardableResult
     package func apply(
-        _ changes: [Text: Value?], ifGeneration generation: UInt64? = nil, timeout: Duration? = nil
+        _ changes: [Text: Value?], ifGeneration generation: UInt64? = nil,
+        late: (generation: UInt64, time: UInt64)? = nil, timeout: Duration? = nil
     ) async throws -> UInt64 {
         try await call("Apply", timeout: timeout) { message in
             try message.appendDictionary {
@@ -111,6 +114,10 @@ package struct StoreObject: ServiceObject {
             try message.append(strings: changes.lazy.filter { $0.value == nil }.map(\.key.string))
             try message.appendDictionary {
                 if let generation { try message.append(option: "if-generation", generation) }
+                if let late {
+                    try message.append(option: "unless-changed-since", late.generation)
+                    try message.append(option: "set-at", late.time)
+                }
             }
         } decode: {
             try $0.readUInt64()
