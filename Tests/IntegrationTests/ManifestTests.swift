@@ -193,7 +193,7 @@ struct ManifestTests {
         }
     }
 
-    @Test(arguments: ["refused", "refused at the next start", "gone"])
+    @Test(arguments: ["refused", "refused at the next start", "gone", "gone, and the record of them damaged"])
     func `keys that an app keeps here stay while its manifest is refused or gone, beside another app's`(how: String)
         async throws
     {
@@ -203,10 +203,16 @@ struct ManifestTests {
         } _: { machine in
             let device = machine.device
             try await machine.store().apply(["window": .integer(1), "theme": .integer(2)])
-            if how == "refused at the next start" { try await device.stop() }
+            let (isDamaged, isRestarted) = (how.hasSuffix("damaged"), !["refused", "gone"].contains(how))
+            if isRestarted { try await device.stop() }
             unlink(path(machine, "app0.plist"))
-            if how != "gone" { try device.install("junk", as: "app0.plist") }
-            if how == "refused at the next start" { try await device.start() } else { try await reload(machine) }
+            if !how.hasPrefix("gone") { try device.install("junk", as: "app0.plist") }
+            if isDamaged {
+                let user = try machine.client().uid
+                let record = device.stateDirectory + "/u\(user)/local-keys.plist"
+                #expect(truncate(record, 20) == 0)
+            }
+            if isRestarted { try await device.start() } else { try await reload(machine) }
             #expect(try await machine.store().property("KeyCount") == .integer(1))
             try await machine.store().set("window", .integer(3))
             #expect(try await machine.store().property("KeyCount") == .integer(1))
@@ -214,11 +220,12 @@ struct ManifestTests {
             try device.install(editor.xml, as: "app0.plist")
             try await reload(machine)
             #expect(try await machine.store().everything() == ["window": .integer(3), "theme": .integer(2)])
-            // Its own manifest gives them up.
+            // Its own manifest gives them up, unless nobody knows any more whose they were.
             let without = ManifestText(notes, application: "editor", team: "team")
             try device.install(without.xml, as: "app0.plist")
             try await reload(machine)
-            #expect(try await machine.store().property("KeyCount") == .integer(2))
+            #expect(try await machine.store().property("KeyCount") == .integer(isDamaged ? 1 : 2))
+            #expect(device.log.contains("local-keys.plist is damaged") == isDamaged)
         }
     }
 

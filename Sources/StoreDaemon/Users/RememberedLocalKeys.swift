@@ -2,8 +2,10 @@
 
 internal import AppManifest
 internal import Files
-internal import Foundation
+internal import Glibc
 internal import Logging
+internal import PropertyList
+internal import PropertyListFiles
 internal import StoreEngine
 
 /// The keys of a user's stores that stay on the device, as the manifests of apps last said. An app's keys stay there
@@ -15,17 +17,51 @@ struct RememberedLocalKeys {
     private let path: String
     /// Why the file can't be read. Without it, local keys would be uploaded.
     private(set) var failure: EngineError?
+    private var isDamaged = false
 
     init(of user: UserDirectory) {
         path = user.path + "/local-keys.plist"
         patterns = [:]
         do throws(SystemError) {
-            let bytes = try Files.contents(of: path, atMost: PrivateFile.largest)
-            patterns = bytes.flatMap { PrivateFile.decode([String: [String: [String]]].self, from: $0) } ?? [:]
+            guard let bytes = try Files.contents(of: path, atMost: PrivateFile.largest) else {
+                isDamaged = access(path, F_OK) == 0
+                return
+            }
+            let read = PrivateFile.decode([String: [String: [String]]].self, from: bytes)
+            (patterns, isDamaged) = (read ?? [:], read == nil)
         } catch {
             failure = .storage("\(path) can't be read: \(error)")
         }
     }
+
+    /// Renames the file if it is damaged. What its stores have on this device only stays there: see ``keep(_:of:_:)``.
+    mutating func setAsideDamaged(_ logger: Logger) {
+        guard isDamaged else { return }
+        guard rename(path, aside) == 0 else {
+            failure = .storage("\(path) is damaged, and can't be renamed: \(SystemError())")
+            return
+        }
+        isDamaged = false
+        logger.error("\(path) is damaged, and kept as \(aside). What only this device has of its stores stays here.")
+    }
+
+    private var aside: String { path + ".damaged" }
+
+    /// Whether a file was damaged, so that local keys may be missing here.
+    var isIncomplete: Bool { access(aside, F_OK) == 0 }
+
+    /// Keeps a store's keys local for no app, because the damaged file may have said so. Only the removal of the store ends
+    /// that.
+    /// - Returns: whether they could be recorded. Otherwise they would be uploaded.
+    mutating func keep(_ keys: [Key], of store: String, _ logger: Logger) -> Bool {
+        var apps = patterns[store] ?? [:]
+        apps[Self.noApp, default: []] += keys.map(\.string)
+        replace(apps, of: store, logger)
+        return patterns[store] == apps
+    }
+
+    /// No app has an empty identifier.
+    private static let noApp = ""
 
     /// Returns the local keys of a store that other apps have declared.
     func patterns(of store: String, besides manifests: [Manifest]) -> [String] {
@@ -52,9 +88,7 @@ struct RememberedLocalKeys {
         patterns[store] = apps.isEmpty ? nil : apps
         if patterns == former { return }
         do {
-            let encoder = PropertyListEncoder()
-            encoder.outputFormat = .binary
-            let bytes = Array(try encoder.encode(patterns))
+            let bytes = try FileFormat.binary.write(Self.value(patterns))
             // Apps can register any number of manifests, one after the other.
             guard bytes.count <= PrivateFile.largest,
                 apps.values.reduce(0, { $0 + $1.count }) <= RegisteredManifests.mostLocalKeys
@@ -67,6 +101,17 @@ struct RememberedLocalKeys {
         } catch {
             logger.warning("The local keys of \(store) can't be recorded: \(error)")
             patterns = former
+        }
+    }
+
+    /// Foundation's encoder writes equal texts once. Such a file may be taken for an attack when it is read, because it is
+    /// far larger than it looks.
+    private static func value(_ patterns: [String: [String: [String]]]) -> Value {
+        func dictionary<Member>(_ members: [String: Member], _ value: (Member) -> Value) -> Value {
+            .dictionary(Dictionary(uniqueKeysWithValues: members.map { (Text($0), value($1)) }))
+        }
+        return dictionary(patterns) { apps in
+            dictionary(apps) { keys in .array(keys.map { .string(Text($0)) }) }
         }
     }
 }

@@ -44,10 +44,9 @@ final class User {
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
-        registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        if let failure = registered.rememberedLocalKeys.failure {
+        do { registered = try Self.registeredManifests(in: directory, daemon) } catch {
             database.close()
-            throw failure
+            throw error
         }
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
@@ -75,6 +74,15 @@ final class User {
     /// The manifests that apply to the user.
     var manifests: UserManifests { daemon.users.manifests(with: registered) }
 
+    private static func registeredManifests(
+        in directory: UserDirectory, _ daemon: Daemon
+    ) throws(EngineError) -> RegisteredManifests {
+        var registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        registered.rememberedLocalKeys.setAsideDamaged(daemon.logger)
+        if let failure = registered.rememberedLocalKeys.failure { throw failure }
+        return registered
+    }
+
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[Text(identifier)] { return store }
@@ -82,6 +90,7 @@ final class User {
         let store = try recovering {
             let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
             if store.isForgotten { try remember(store) }
+            try keepLocalValues(of: store)
             return try UserStore(store, of: self, daemon: daemon)
         }
         // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
@@ -90,6 +99,19 @@ final class User {
         stores[Text(identifier)] = store
         memory += store.memory
         return store
+    }
+
+    /// Keeps local what only this device has of a store, if the record of local keys was damaged.
+    private func keepLocalValues(of store: Store) throws(EngineError) {
+        guard !store.isLayer, registered.rememberedLocalKeys.isIncomplete else { return }
+        let identifier = store.identifier
+        let known = manifests.localKeys(of: identifier)
+        let keys = store.localValues.filter { !known.contains($0) }
+        if keys.isEmpty { return }
+        guard registered.rememberedLocalKeys.keep(keys, of: identifier, daemon.logger) else {
+            throw .storage("the local keys of \(identifier) can't be recorded")
+        }
+        _ = try store.replaceLocalKeys(manifests.localKeys(of: identifier))
     }
 
     /// Throws if the stores in use would take too much memory. First, those are released that clients have only used
@@ -425,8 +447,7 @@ final class User {
         }
         needsSettingAside = false
         try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
-        registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        if let failure = registered.rememberedLocalKeys.failure { throw failure }
+        registered = try Self.registeredManifests(in: directory, daemon)
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         var changes: [(UserStore, StoreViewChange)] = []
         do {
@@ -434,6 +455,7 @@ final class User {
             if !isSalvaged { try next.raiseGenerations(above: known) }
             for held in storesInUse {
                 let store = try next.store(held.identifier, localKeys: manifests.localKeys(of: held.identifier))
+                try keepLocalValues(of: store)
                 changes.append((held, StoreViewChange(store: store, since: held.store.values)))
             }
             try account.replace(database: next)

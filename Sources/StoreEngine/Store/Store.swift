@@ -134,6 +134,9 @@ package final class Store {
     /// Whether the account's values have arrived; false without an account.
     package var isDownloaded: Bool { shared.isDownloaded && database.account.id != Account.none }
 
+    /// The keys that have a value on this device only, sorted. They may have been local and be local no longer.
+    package var localValues: [Key] { overlay.records.filter { $0.value.value != nil }.keys.sorted() }
+
     /// Makes a copy of the shared state that another thread may use, without copying the values.
     package func snapshot() -> StoreSnapshot {
         let (records, vector) = (shared.records, shared.vector)
