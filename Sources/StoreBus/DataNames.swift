@@ -31,7 +31,8 @@ public enum DataNames {
     public static func setAside(
         uid: UInt32, user: String, seconds: UInt64, besides names: some Sequence<String>
     ) -> String {
-        let prefix = "u\(uid).\(user)."
+        // Some directory services separate a domain and a name with a slash.
+        let prefix = "u\(uid).\(user.replacing("/", with: "_"))."
         let times = names.compactMap { $0.hasPrefix(prefix) ? self.seconds($0.dropFirst(prefix.count)) : nil }
         return "\(prefix)\(max(seconds, times.max().map { $0 + 1 } ?? 0))"
     }

@@ -71,7 +71,10 @@ package final class Daemon {
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)
-        subordinates = SubordinateUsers(configuration.subordinateUsersFile)
+        let stateDirectory = configuration.stateDirectory
+        subordinates = SubordinateUsers(configuration.subordinateUsersFile) {
+            UserDirectory(of: $0, in: stateDirectory).exists
+        }
         self.connection = try connection()
     }
 

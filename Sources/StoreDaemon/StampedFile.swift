@@ -8,7 +8,7 @@ struct StampedFile {
     private var stamp: FileStamp?
 
     /// Enough for any file with users that is edited by hand; sites with more users have a directory service.
-    private static let mostBytes = 1 << 20
+    private static let mostBytes = 8 << 20
 
     init(_ path: String) { self.path = path }
 

@@ -159,6 +159,49 @@ struct RobustnessTests {
         withExtendedLifetime(temporary) {}
     }
 
+    @Test(
+        .enabled(if: Users.areSeveral, Users.needsRoot),
+        .enabled(if: PrivateBus.Program.usual == .broker, "dbus-daemon asks for the name itself"))
+    func `a uid that is somebody else's now finds nothing, though the directory service failed at the start`()
+        async throws
+    {
+        let temporary = try TemporaryDirectory()
+        let users = try temporary.makeDirectory("directory", owner: Users.service) + "/passwd"
+        func name(_ name: String?) throws {
+            let line = name.map { "\($0):x:4000001:4000001::/:/bin/false\n" } ?? ""
+            try line.write(toFile: users, atomically: false, encoding: .utf8)
+        }
+        try name(nil)
+        let preloaded = URL(filePath: try Device.program()).deletingLastPathComponent()
+        try await withMachine({
+            $0.environment = [
+                "DIRECTORY_USERS": users, "LD_PRELOAD": preloaded.appending(path: "libSlowNames.so").path,
+            ]
+        }) { machine in
+            try await machine.store(as: 4_000_001).set("key", .string(Text(secret)))
+            // The name is recorded once it is known.
+            try name("alice")
+            _ = try await machine.store(as: 4_000_001).everything()
+            let record = machine.device.stateDirectory + "/u4000001/user"
+            #expect(try String(contentsOfFile: record, encoding: .utf8) == "alice")
+            try await machine.device.stop()
+            try name(nil)
+            try await machine.device.start()
+            // Something opens the data: here root does, as an account that resumes would.
+            let asRoot = try machine.client(as: 0).connection
+            let path = try BusNames.storePath(uid: 4_000_001, identifier: notes)
+            try await asRoot.invoke(BusNames.service, path, BusNames.storeInterface, "GetValue") {
+                try $0.append("key")
+            }
+            _ = try await machine.store().everything()
+            try name("bob")
+            #expect(try await machine.store(as: 4_000_001).everything().isEmpty)
+            let names = try FileManager.default.contentsOfDirectory(atPath: machine.device.stateDirectory)
+            #expect(names.contains { $0.hasPrefix("u4000001.alice.") }, "\(names)")
+        }
+        withExtendedLifetime(temporary) {}
+    }
+
     @Test func `groups that a directory service doesn't say are asked for one at a time`() async throws {
         let temporary = try TemporaryDirectory()
         let directory = try temporary.makeDirectory("groups", owner: Users.service)

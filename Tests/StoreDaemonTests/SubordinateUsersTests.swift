@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Files
 import Foundation
 import SDBus
 import StoreBus
@@ -35,10 +36,16 @@ struct SubordinateUsersTests {
 
     @Test func `the ids of a range are one, and a user's of the machine is its own`() throws {
         try write("ada:100000:65536\n")
-        let users = UserLookup(patience: 60_000) { $0 == .uid(100_007) ? UserEntry(name: "eve", uid: 100_007) : nil }
-        let subordinates = SubordinateUsers(file, users: users)
-        let found = [99_999, 100_000, 100_007, 165_535, 165_536].map(subordinates.range)
-        #expect(found == [nil, 100_000, nil, 100_000, nil])
+        let users = UserLookup(patience: 60_000) { key in
+            switch key {
+            case .uid(100_007): .known(UserEntry(name: "eve", uid: 100_007))
+            case .uid(100_008...100_009): .unknown
+            default: .nobody
+            }
+        }
+        let subordinates = SubordinateUsers(file, users: users) { [100_000, 100_009].contains($0) }
+        let found = [99_999, 100_000, 100_007, 100_008, 100_009, 165_535, 165_536].map(subordinates.range)
+        #expect(found == [nil, 100_000, nil, 100_000, nil, 100_000, nil])
         try write("ada:100000:65536\nada:165536:65536\n")
         #expect(subordinates.range(of: 165_536) == 165_536)
         try FileManager.default.removeItem(atPath: file)

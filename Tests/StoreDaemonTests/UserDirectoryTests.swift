@@ -8,8 +8,8 @@ import Testing
 struct UserDirectoryTests {
     /// Returns the former owner of user 1000's data, by a directory service that knows this user by two names.
     private func formerOwner(_ recorded: String?, _ now: String?) throws -> String? {
-        try UserDirectory.formerOwner(of: 1000, recorded: recorded, now: now) { (name) throws(UserName.Late) in
-            if name == "slow" { throw UserName.Late() }
+        try UserDirectory.formerOwner(of: 1000, recorded: recorded, now: now) { (name) throws(UserName.Unknown) in
+            if name == "slow" { throw UserName.Unknown() }
             return ["ada": 1000, "ada@corp.example": 1000, "eve": 1001][name]
         }
     }
@@ -30,7 +30,7 @@ struct UserDirectoryTests {
     }
 
     @Test func `where it is open whose a name is, nobody gets the data`() {
-        #expect(throws: UserName.Late.self) { try formerOwner("slow", "ada") }
+        #expect(throws: UserName.Unknown.self) { try formerOwner("slow", "ada") }
     }
 
     @Test func `data that can't be opened in its new place goes back, and what was there is there again`() throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Logging
 internal import PropertyList
 internal import Replication
@@ -36,11 +37,10 @@ final class UserAccount {
     private var log = AccountLog()
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
-        if known == .late { known = UserLookup.shared.entry(.uid(uid)) }
-        if case .known(let entry) = known { return entry?.name }
-        return nil
+        if knownName == nil { knownName = UserName.nameAtOnce(of: uid) }
+        return knownName
     }
-    private var known = UserLookup.Answer.late
+    private var knownName: String?
     var remotes: AccountRemotes { AccountRemotes(uid: uid, name: name, daemon: daemon) }
     var keys: AccountKeys {
         AccountKeys(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import SDBus
 internal import StoreBus
 
@@ -30,9 +31,14 @@ final class Clients {
     /// Returns the client behind a peer.
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
-        for user in daemon.users.findFormer() { leave(user) }
-        let range = daemon.subordinates.range(of: peer.credentials.uid)
-        let key = range.map(ShareKey.subordinates) ?? .user(peer.credentials.uid)
+        let uid = peer.credentials.uid
+        if let (user, owner) = daemon.users.former(of: uid) {
+            leave(user)
+            // With what is known now. The data is opened again only once its owner is known.
+            try? user.directory.prepare(for: owner, logger: daemon.logger, time: daemon.environment.time())
+        }
+        let range = daemon.subordinates.range(of: uid)
+        let key = range.map(ShareKey.subordinates) ?? .user(uid)
         let client = Client(peer, delivery: makeDelivery(to: peer, key), isSubordinate: range != nil)
         peer.context = client
         return client

@@ -2,6 +2,7 @@
 
 // org.example.UbiquitousStore.Administration: the data of all users, for root.
 
+internal import Files
 internal import Glibc
 internal import Logging
 internal import PropertyList
@@ -136,7 +137,7 @@ extension Daemon {
 
     private func delete(_ data: UserData, isForced: Bool) async throws {
         if !data.isSetAside {
-            let isUsers = await files.result { UserEntry.mayExist(.uid(data.uid)) }
+            let isUsers = await files.result { UserEntry.lookUp(.uid(data.uid)) != .nobody }
             guard isForced || !isUsers else {
                 throw BusError.store(
                     .conflict,

@@ -42,7 +42,7 @@ final class User {
         self.uid = uid
         self.daemon = daemon
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
-        try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
+        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         do { registered = try Self.registeredManifests(in: directory, daemon) } catch {
             database.close()
@@ -446,7 +446,7 @@ final class User {
             isSalvaged = false
         }
         needsSettingAside = false
-        try directory.prepare(logger: daemon.logger, time: daemon.environment.time())
+        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         registered = try Self.registeredManifests(in: directory, daemon)
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         var changes: [(UserStore, StoreViewChange)] = []

@@ -30,14 +30,33 @@ struct UserDirectory {
         }.sorted()
     }
 
-    /// Whether the data belongs to another user who had this user id before; `nil` if that can't be found out at once.
-    var belongsToFormerUser: Bool? {
-        guard case .known(let entry) = UserLookup.shared.entry(.uid(uid)) else { return nil }
-        do { return try formerOwner(now: entry?.name) != nil } catch { return nil }
+    /// Whose data a directory has.
+    enum Owner: Equatable {
+        /// The user's, who has this name.
+        case user(name: String)
+        /// The user's, as far as is known: the name can't be looked up, which proves nothing.
+        case perhapsUser
+        /// That of another user, who had the user id before.
+        case former(String, now: String)
+        /// Perhaps a former user's. Nobody gets it until that is known.
+        case perhapsFormer
     }
 
-    private func formerOwner(now name: String?) throws(UserName.Late) -> String? {
-        try Self.formerOwner(of: uid, recorded: recordedName, now: name, lookUp: UserName.uidAtOnce)
+    /// Whose data it is, as far as can be found out at once.
+    var owner: Owner {
+        let recorded = recordedName
+        switch UserLookup.shared.entry(.uid(uid)) {
+        case .known(let user):
+            do {
+                let former = try Self.formerOwner(
+                    of: uid, recorded: recorded, now: user.name, lookUp: UserName.uidAtOnce)
+                return former.map { .former($0, now: user.name) } ?? .user(name: user.name)
+            } catch {
+                return .perhapsFormer
+            }
+        case .busy: return recorded == nil ? .perhapsUser : .perhapsFormer
+        case .nobody, .unknown: return .perhapsUser
+        }
     }
 
     /// Returns the user who had a user id before, if the data belongs to that user.
@@ -45,9 +64,10 @@ struct UserDirectory {
     /// A name that can't be looked up proves nothing. If the recorded name still leads to the user id, it is another
     /// form of the same user's name, as directory services have several.
     static func formerOwner(
-        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) throws(UserName.Late) -> UInt32?
-    ) throws(UserName.Late) -> String? {
-        guard let name, let owner, owner != name, try lookUp(owner) != uid else { return nil }
+        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) throws(UserName.Unknown) -> UInt32?
+    ) throws(UserName.Unknown) -> String? {
+        // By bytes: to Swift, names in different forms of Unicode are equal.
+        guard let name, let owner, !owner.utf8.elementsEqual(name.utf8), try lookUp(owner) != uid else { return nil }
         return owner
     }
 
@@ -56,13 +76,10 @@ struct UserDirectory {
     /// If the user id was given to another user, the name differs from the recorded one. The data is the former user's
     /// then, and is set aside. A name that can't be looked up proves nothing. If it is unclear whether both names are
     /// one user's, nobody gets the data.
-    func prepare(logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
-        let name = UserName.nameAtOnce(of: uid)
-        let formerOwner: String?
-        do { formerOwner = try self.formerOwner(now: name) } catch {
-            throw PrivateFile.Failure(path: path, code: EAGAIN)
-        }
-        if exists, let name, let owner = formerOwner {
+    /// - Parameter owner: whose data it is.
+    func prepare(for owner: Owner, logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
+        if owner == .perhapsFormer { throw PrivateFile.Failure(path: path, code: EAGAIN) }
+        if exists, case .former(let owner, let name) = owner {
             let aside = try setAside(as: owner, time: time)
             logger.warning(
                 """
@@ -74,7 +91,10 @@ struct UserDirectory {
         if recordedName != nil { return }
         // Without its name, what is written and synced in the directory would be lost.
         try PrivateFile.synchronize(directory: stateDirectory)
-        if let name { try PrivateFile.replace(nameFile, with: Array(name.utf8)) }
+        switch owner {
+        case .user(let name), .former(_, let name): try PrivateFile.replace(nameFile, with: Array(name.utf8))
+        case .perhapsUser, .perhapsFormer: break
+        }
     }
 
     /// Renames the data for its former user and the time.

@@ -2,6 +2,7 @@
 
 // For eventfd.
 internal import CSystemd
+internal import Files
 internal import Glibc
 internal import Replication
 internal import SDBus
@@ -10,115 +11,74 @@ internal import Synchronization
 /// Looks up the machine's users for the bus's thread, which answers everybody's calls.
 ///
 /// Users in `/etc/passwd` are found there. For others, a thread asks the system, and so perhaps a directory service
-/// that takes half a minute to time out. The bus's thread waits for a moment only, and while an answer is overdue it
-/// asks for no other.
+/// that takes half a minute to time out. The bus's thread waits for a moment only, a tenth of the time in sum, and while
+/// an answer is overdue it asks for no other.
 final class UserLookup: Sendable {
     static let shared = UserLookup()
-
-    /// What is known of a user within a moment.
-    enum Answer: Equatable, Sendable {
-        /// The user; `nil` if there is none, or the system can't say.
-        case known(UserEntry?)
-        /// The answer has not arrived yet. Ask again later.
-        case late
-    }
 
     private struct State {
         var local = LocalUsers()
         var isAsking = false
         /// Those that came late, and when.
-        var answers: [UserEntry.Key: (entry: UserEntry?, time: UInt64)] = [:]
+        var answers: [UserEntry.Key: (answer: UserEntry.Answer, time: UInt64)] = [:]
+        /// For how long the bus's thread may still wait, in microseconds.
+        var waiting: TokenBucket
 
-        mutating func take(_ key: UserEntry.Key, _ now: UInt64) -> (entry: UserEntry?, time: UInt64)? {
+        mutating func take(_ key: UserEntry.Key, _ now: UInt64) -> UserEntry.Answer? {
             answers = answers.filter { now - min(now, $0.value.time) < UserLookup.longestLife }
-            return answers.removeValue(forKey: key)
+            return answers.removeValue(forKey: key)?.answer
         }
     }
 
-    /// For how many microseconds a late answer holds.
-    private static let longestLife: UInt64 = 60_000_000
+    /// For how many microseconds a late answer holds, and how many are kept.
+    private static let (longestLife, mostAnswers) = (60_000_000 as UInt64, 1024)
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let thread = WorkThread(WorkPool(threads: 1))
-    private let ask: @Sendable (UserEntry.Key) -> UserEntry?
-    private let patience: Int32
+    private let ask: @Sendable (UserEntry.Key) -> UserEntry.Answer
+    private let patience: UInt64
 
     /// - Parameters:
-    ///   - patience: how long the bus's thread waits, in milliseconds.
+    ///   - patience: how long the bus's thread waits, in milliseconds; in sum for all lookups, in ten times that time.
     ///   - ask: asks the system, which may take long.
-    init(patience: Int32 = 100, asking ask: @escaping @Sendable (UserEntry.Key) -> UserEntry? = UserEntry.init) {
+    init(
+        patience: UInt64 = 100, asking ask: @escaping @Sendable (UserEntry.Key) -> UserEntry.Answer = UserEntry.lookUp
+    ) {
         (self.patience, self.ask) = (patience, ask)
+        state = Mutex(State(waiting: TokenBucket(capacity: patience * 1000, interval: 10)))
     }
 
     /// Returns what is known of a user.
-    func entry(_ key: UserEntry.Key) -> Answer {
+    func entry(_ key: UserEntry.Key) -> UserEntry.Answer {
         if let entry = state.withLock({ $0.local.entry(key) }) { return .known(entry) }
-        let (answer, isAsking) = state.withLock { state in
-            let answer = state.take(key, EventLoop.now)
+        let start = EventLoop.now
+        let (answer, isAsking, spent) = state.withLock { state in
+            let answer = state.take(key, start)
             defer { state.isAsking = state.isAsking || answer == nil }
-            return (answer, state.isAsking)
+            return (answer, state.isAsking, state.waiting.missing(start) / 1000)
         }
-        if let answer { return .known(answer.entry) }
-        if isAsking { return .late }
+        if let answer { return answer }
+        if isAsking { return .unknown }
         let bell = Bell()
         thread.run { [self] in
-            let entry = ask(key)
+            let answer = ask(key)
             state.withLock { state in
                 state.isAsking = false
-                state.answers[key] = (entry, EventLoop.now)
+                if state.answers.count >= Self.mostAnswers {
+                    state.answers.min { $0.value.time < $1.value.time }.map { state.answers[$0.key] = nil }
+                }
+                state.answers[key] = (answer, EventLoop.now)
             }
             bell.ring()
         }
-        bell.wait(patience)
-        return state.withLock { $0.take(key, EventLoop.now) }.map { .known($0.entry) } ?? .late
-    }
-}
-
-/// A user of this machine.
-struct UserEntry: Hashable, Sendable {
-    let name: String
-    let uid: UInt32
-
-    /// What a user is looked up by.
-    enum Key: Hashable, Sendable {
-        case name(String)
-        case uid(UInt32)
-    }
-
-    init(name: String, uid: UInt32) { (self.name, self.uid) = (name, uid) }
-
-    /// Asks the system, which may take as long as a directory service does. `nil` if there is no such user, or the
-    /// system can't say.
-    init?(_ key: Key) {
-        guard case .success(let entry?) = Self.lookUp(key) else { return nil }
-        self = entry
-    }
-
-    /// Whether there is such a user, or the system can't say. It may take as long.
-    static func mayExist(_ key: Key) -> Bool {
-        if case .success(nil) = lookUp(key) { false } else { true }
-    }
-
-    /// Why the system can't say whether there is a user.
-    private struct Unknown: Error {}
-
-    private static func lookUp(_ key: Key) -> Result<UserEntry?, Unknown> {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16 << 10)
-        let code =
-            switch key {
-            case .name(let name): getpwnam_r(name, &entry, &buffer, buffer.count, &result)
-            case .uid(let uid): getpwuid_r(uid, &entry, &buffer, buffer.count, &result)
-            }
-        if code == 0, result != nil {
-            return .success(UserEntry(name: String(cString: entry.pw_name), uid: entry.pw_uid))
+        let rest = patience - min(patience, spent)
+        bell.wait(Int32(clamping: rest))
+        return state.withLock { state in
+            let now = EventLoop.now
+            state.waiting.take(now, now - min(now, start))
+            return state.take(key, now) ?? (rest < patience / 2 ? .busy : .unknown)
         }
-        return absenceCodes.contains(code) ? .success(nil) : .failure(Unknown())
     }
-
-    /// What getpwnam_r(3) and getgrnam_r(3) return, according to their man pages, for users and groups that don't exist.
-    static let absenceCodes: Set = [0, ENOENT, ESRCH, EBADF, EPERM]
 }
 
 /// The users in `/etc/passwd`, read again when the file has changed.

@@ -70,24 +70,35 @@ final class Users {
         for user in idle { close(user) }
     }
 
-    /// Returns the open users whose user id was given to another user, as far as that is known.
+    /// Finds out whether a user's open data is a former user's with the same id.
     ///
-    /// Users are checked when the machine's users have changed, and once after their data was opened, because the name
-    /// may not have been looked up in time. Users from a directory service are not checked again later.
-    func findFormer() -> [User] {
+    /// That is looked up when the machine's users have changed, and after the data was opened until the name is known: the
+    /// directory service may not have been there at the start. Users from a directory service are not checked again
+    /// later.
+    /// - Returns: the user whose data has to be closed, because it is a former user's or may be one's, and the owner.
+    func former(of uid: UInt32) -> (user: User, owner: UserDirectory.Owner)? {
         let stamp = FileStamp("/etc/passwd")
         if stamp != accountsFile { unchecked.formUnion(open.keys) }
         accountsFile = stamp
-        if unchecked.isEmpty { return [] }
-        let verdicts = open.values.filter { unchecked.contains($0.uid) }.map { ($0, $0.directory.belongsToFormerUser) }
-        unchecked = Set(verdicts.filter { $0.1 == nil }.map(\.0.uid))
-        return verdicts.filter { $0.1 == true }.map(\.0)
+        guard unchecked.contains(uid), let user = open[uid] else { return nil }
+        let owner = user.directory.owner
+        switch owner {
+        case .user:
+            // It may have been opened before the name was known.
+            let time = daemon.environment.time()
+            do { try user.directory.prepare(for: owner, logger: daemon.logger, time: time) } catch { return nil }
+            unchecked.remove(uid)
+            return nil
+        case .perhapsUser: return nil
+        case .former, .perhapsFormer: return (user, owner)
+        }
     }
 
     /// Closes a user's data. The next call opens it again.
     func close(_ user: User) {
         user.close()
         open[user.uid] = nil
+        unchecked.remove(user.uid)
     }
 
     /// The ids of the users that have data, open or not.
