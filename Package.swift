@@ -85,7 +85,9 @@ let package = Package(
         // One target for each kind of remote, what several need, blobs for those that store files, and the list.
         .target(
             name: "BackendSupport",
-            dependencies: ["Sealing", "Replication", "PropertyList", "HTTPClient", "EventLoop", "RemoteAddress"],
+            dependencies: [
+                "Sealing", "Replication", "PropertyList", "HTTPClient", "EventLoop", "Files", "RemoteAddress",
+            ],
             path: "Sources/Backends/Support"),
         .target(
             name: "Blobs",
@@ -223,7 +225,7 @@ let package = Package(
             dependencies: [
                 "BackendTesting", "Simulation", "SyncBackends", "BackendSupport", "Blobs", "Sealing", "Folder",
                 "WebDAV", "Etcd", "HTTPClient", "EventLoop", "ServerTesting",
-                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "RemoteAddress",
+                "SyncEngine", "StoreEngine", "Replication", "PropertyList", "SeededRandom", "RemoteAddress", "Files",
             ]),
         // Devices, or bare clients, that write to a cluster of etcd without a pause; for the benchmarks.
         .executableTarget(
@@ -257,7 +259,7 @@ let package = Package(
             name: "StoreDaemonTests",
             dependencies: [
                 "StoreDaemon", "StoreBus", "SDBus", "Sealing", "StoreEngine", "SyncEngine", "Replication",
-                "PropertyList", "AppManifest", "BackendTesting", "Blobs",
+                "PropertyList", "AppManifest", "BackendTesting", "Blobs", "Files",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and all their faults, in one thread, from a seed.

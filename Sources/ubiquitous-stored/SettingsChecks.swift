@@ -58,6 +58,14 @@ enum FolderRootCheck {
             return "FolderRoot=\(path) can't be used: \(String(cString: strerror(errno)))."
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { return "FolderRoot=\(path) is not a folder." }
+        guard status.st_uid == 0 || status.st_uid == geteuid() else {
+            return "FolderRoot=\(path) is not used, because it belongs neither to root nor to the service's user."
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            return
+                "FolderRoot=\(path) is not used, because others than root and the service's user may write to it, and so "
+                + "exchange users' folders. Let the service's user own it, and take that away with \"chmod go-w\"."
+        }
         // For the effective user: see ``ServiceUser``.
         guard faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
             return "FolderRoot=\(path) can't be written to by the service's user: \(String(cString: strerror(errno)))."

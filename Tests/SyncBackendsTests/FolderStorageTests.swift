@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Files
 import Foundation
 import PropertyList
 import Replication
@@ -354,6 +355,77 @@ import Testing
             chown(root + "/share/team", 1234, 1234)
             #expect(await error { _ = try await storage.check(creatingFolder: true) } == .denied)
         }
+    }
+
+    @Test func `a root in which others may write is refused, and so is a folder on the way`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let access = FolderAccess.roots([root + "/share"], uid: 1234)
+        for path in ["share", "share/team", "share/team/more"] { _ = try place.sub(path) }
+        for path in ["/share", "/share/team", "/share/team/more"] {
+            for mode in [0o1777, 0o775] as [mode_t] {
+                chmod(root + path, mode)
+                let storage = try makeStorage(root + "/share/team/more", access)
+                do throws(RemoteError) {
+                    _ = try await storage.check(creatingFolder: true)
+                    Issue.record("\(path) is used")
+                } catch {
+                    #expect(error.code == .denied && error.message.contains("may write to \(root + path),"))
+                }
+            }
+            chmod(root + path, 0o755)
+        }
+        #expect(place.names("share/team/more") == [])
+        _ = try await makeStorage(root + "/share/team/more", access).check(creatingFolder: true)
+    }
+
+    @Test func `a user's folder in a root is not the next user's with the same uid`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let users = Mutex<[UserEntry]?>([UserEntry(name: "alice", uid: 1234)])
+        let access = FolderAccess.roots([root], uid: 1234) { key in
+            guard let users = users.withLock(\.self) else { return .unknown }
+            let user = users.first { key == .name($0.name) || key == .uid($0.uid) }
+            return user.map(UserEntry.Answer.known) ?? .nobody
+        }
+        let storage = try makeStorage(root, access)
+        #expect(await problem(creating: false)?.code == .noAccount)
+        #expect(place.names("") == [], "nothing is recorded of a folder that doesn't exist")
+        func problem(creating: Bool = true) async -> RemoteError? {
+            do throws(RemoteError) {
+                _ = try await storage.check(creatingFolder: creating)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(await problem() == nil)
+        #expect(place.names("") == ["u1234", "u1234.user"])
+        #expect(await problem() == nil)
+        // While names can't be looked up, an account goes on, and nobody signs in.
+        users.withLock { $0 = nil }
+        #expect(await problem(creating: false) == nil)
+        #expect(await problem()?.code == .unavailable)
+        users.withLock { $0 = [UserEntry(name: "bob", uid: 1234)] }
+        for creating in [true, false] {
+            let found = await problem(creating: creating)
+            #expect(found?.code == .denied && found?.message.contains("alice's") == true)
+        }
+        // Another form of the same user's name.
+        users.withLock { $0 = [UserEntry(name: "alice@corp", uid: 1234), UserEntry(name: "alice", uid: 1234)] }
+        #expect(await problem() == nil)
+        users.withLock { $0 = [UserEntry(name: "bob", uid: 1234)] }
+        try place.remove("u1234.user")
+        #expect(await problem() == nil)
+        users.withLock { $0 = [UserEntry(name: "alice", uid: 1234)] }
+        #expect(await problem()?.message.contains("bob's") == true)
+        // An administrator may correct it, and what isn't a name is none that was forgotten.
+        try "alice\n".write(toFile: root + "/u1234.user", atomically: false, encoding: .utf8)
+        #expect(await problem() == nil)
+        try place.remove("u1234.user")
+        _ = try place.sub("u1234.user")
+        #expect(await problem(creating: false) != nil)
+        #expect(await problem() != nil)
     }
 
     @Test func `a link in the place of a user's folder is refused`() async throws {

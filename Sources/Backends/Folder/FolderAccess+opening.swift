@@ -27,7 +27,10 @@ extension FolderAccess {
     func open(_ url: FolderURL, creatingFolder createsFolder: Bool) throws(RemoteError) -> OpenFolder {
         switch self {
         case .own(let uid): try Self.openOwn(url.path, uid: uid)
-        case .roots(let roots, let uid): try Self.open(url.path, in: roots, uid: uid, creatingFolder: createsFolder)
+        case .roots(let roots, let uid, let lookUp):
+            try Self.open(
+                url.path, in: roots, FolderOwner(uid: uid, place: "\(url.path)/u\(uid)", lookUp: lookUp),
+                creatingFolder: createsFolder)
         }
     }
 
@@ -57,22 +60,14 @@ extension FolderAccess {
     private static func open(
         _ path: String,
         in roots: [String],
-        uid: UInt32,
+        _ owner: FolderOwner,
         creatingFolder createsFolder: Bool
     ) throws(RemoteError) -> OpenFolder {
         let roots = roots.compactMap { try? FolderURL.withoutTrailingSlashes($0) }
-        guard isIn(roots, path) else { throw RemoteError(.denied, refusal(of: path, roots)) }
-        let (name, place) = ("u\(uid)", "\(path)/u\(uid)")
-        let root = try naming(path) { () throws(SystemError) in try walk(to: path) }
-        if !roots.contains(where: { $0.utf8.elementsEqual(path.utf8) }) {
-            let status = try naming(path) { () throws(SystemError) in try root.status() }
-            guard status.st_uid == 0 || status.st_uid == geteuid() else {
-                throw RemoteError(
-                    .denied,
-                    "\(path) belongs neither to root nor to the service's user, so accounts can't be kept there. "
-                        + "Change its owner.")
-            }
-        }
+        guard let above = root(of: path, in: roots) else { throw RemoteError(.denied, refusal(of: path, roots)) }
+        let (name, place) = ("u\(owner.uid)", owner.place)
+        let root = try walk(to: path, from: above)
+        try owner.check(in: root, isSigningIn: createsFolder)
         if createsFolder {
             try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
         }
@@ -81,8 +76,9 @@ extension FolderAccess {
         guard status.st_uid == geteuid() else {
             throw RemoteError(.denied, "\(place) was not created by this service.")
         }
+        try owner.record(in: root, isSigningIn: createsFolder)
         var notes: [String] = []
-        if createsFolder, !AccessControlList(user: uid, service: geteuid()).apply(to: directory) {
+        if createsFolder, !AccessControlList(user: owner.uid, service: geteuid()).apply(to: directory) {
             notes.append("\(place) can't be opened by its user: there are no access control lists here.")
         }
         return OpenFolder(directory: directory, path: place, device: status.st_dev, notes: notes)
@@ -104,10 +100,10 @@ extension FolderAccess {
         }
     }
 
-    /// Whether a path is a root, or is inside one but not in a user's folder.
-    private static func isIn(_ roots: [String], _ path: String) -> Bool {
-        if components(of: path).contains(where: { $0 == ".." || $0 == "." }) { return false }
-        return roots.contains { root in
+    /// Returns the root that a path is, or that it is inside of without being in a user's folder; `nil` if there is none.
+    private static func root(of path: String, in roots: [String]) -> String? {
+        if components(of: path).contains(where: { $0 == ".." || $0 == "." }) { return nil }
+        return roots.first { root in
             if root.utf8.elementsEqual(path.utf8) { return true }
             guard path.utf8.starts(with: (root + "/").utf8) else { return false }
             return !path.utf8.dropFirst(root.utf8.count).split(separator: UInt8(ascii: "/")).contains { isUsers($0) }
@@ -144,10 +140,35 @@ extension FolderAccess {
 
     /// Opens a path component by component without following any link, as openat2(2) does with RESOLVE_NO_SYMLINKS.
     /// glibc has no function for that, and older kernels lack the call.
-    private static func walk(to path: String) throws(SystemError) -> FileDescriptor {
-        var directory = try FileDescriptor.openDirectory("/")
-        for component in components(of: path) {
-            directory = try directory.openDirectory(component, flags: pathOnly)
+    ///
+    /// The root, and what is below it, are checked: whoever may write there could put a folder of their own in the place
+    /// of a user's.
+    private static func walk(to path: String, from root: String) throws(RemoteError) -> FileDescriptor {
+        let depth = components(of: root).count
+        var directory = try naming(path) { () throws(SystemError) in try FileDescriptor.openDirectory("/") }
+        var place = ""
+        for (index, component) in components(of: path).enumerated() {
+            place += "/" + component
+            let status: stat
+            do throws(SystemError) {
+                directory = try directory.openDirectory(component, flags: pathOnly)
+                status = try directory.status()
+            } catch {
+                throw RemoteError(error, at: path)
+            }
+            if index + 1 < depth { continue }
+            guard status.st_uid == 0 || status.st_uid == geteuid() else {
+                throw RemoteError(
+                    .denied,
+                    "\(place) belongs neither to root nor to the service's user, so accounts can't be kept there. "
+                        + "Change its owner.")
+            }
+            guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+                throw RemoteError(
+                    .denied,
+                    "Others than root and the service's user may write to \(place), and so exchange users' folders. "
+                        + "Let the service's user own it, and take that away with \"chmod go-w\".")
+            }
         }
         return directory
     }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Files
+
 /// The folders that a user may use.
-package enum FolderAccess: Equatable, Sendable {
+package enum FolderAccess: Sendable {
     /// Any folder that belongs to the user.
     case own(uid: UInt32)
-    /// The user's folder in one of these roots.
-    case roots([String], uid: UInt32)
+    /// The user's folder in one of these roots. A user's name is looked up with the last.
+    case roots([String], uid: UInt32, lookUp: @Sendable (UserEntry.Key) -> UserEntry.Answer = UserEntry.lookUp)
 
     /// The user.
     package var uid: UInt32 {
         switch self {
-        case .own(let uid), .roots(_, let uid): uid
+        case .own(let uid), .roots(_, let uid, _): uid
         }
     }
 }
