@@ -16,8 +16,8 @@ struct BinaryReader {
     private let offsets: Int
     private let offsetWidth: Int
     private let width: Int
-    /// The remaining budget: a byte of a string or data costs 1, and any object ``costOfObject``.
-    private var budget: Int
+    /// How many objects, at ``costOfObject``, and how many bytes of strings and data may still be read.
+    private var budget: (objects: Int, bytes: Int)
     /// Whether UIDs are read, as integers.
     private var readsReferences = false
 
@@ -42,8 +42,8 @@ struct BinaryReader {
         else { throw FileError(place: .byte(trailer), reason: "the trailer makes no sense; the file was cut short") }
         let reader = BinaryReader(
             bytes: bytes, count: count, offsets: offsets, offsetWidth: offsetWidth, width: width,
-            // Shared strings can total more bytes than the file has.
-            budget: costOfObject * bytes.count + (1 << 16))
+            // Shared strings can total more bytes than the file has, and a small file may repeat a long one.
+            budget: (costOfObject * bytes.count + (1 << 16), costOfObject * bytes.count + (4 << 20)))
         return (reader, top)
     }
 
@@ -53,7 +53,7 @@ struct BinaryReader {
         guard object < count,
             let start = Self.number(bytes, offsets + object * offsetWidth, offsetWidth), start < offsets
         else { throw failure(reference, "this refers to an object that isn't there") }
-        try spend(Self.costOfObject, start)
+        try Self.spend(&budget.objects, Self.costOfObject, start)
         let marker = bytes[start]
         switch marker & 0xF0 {
         case 0x00: return try boolean(marker, start)
@@ -160,7 +160,7 @@ struct BinaryReader {
 
     private mutating func content(_ start: Int, _ elementWidth: Int) throws(FileError) -> ArraySlice<UInt8> {
         let (size, first) = try extent(start, elementWidth: elementWidth)
-        try spend(size * elementWidth, start)
+        try Self.spend(&budget.bytes, size * elementWidth, start)
         return bytes[first..<first + size * elementWidth]
     }
 
@@ -177,10 +177,12 @@ struct BinaryReader {
         return (size, first)
     }
 
-    private mutating func spend(_ amount: Int, _ start: Int) throws(FileError) {
-        budget -= amount
-        if budget < 0 {
-            throw failure(start, "the file refers to its objects so often that it is far larger than it is")
+    private static func spend(_ rest: inout Int, _ amount: Int, _ start: Int) throws(FileError) {
+        rest -= amount
+        if rest < 0 {
+            throw FileError(
+                place: .byte(start),
+                reason: "the file refers to its objects so often that it is far larger than it is")
         }
     }
 

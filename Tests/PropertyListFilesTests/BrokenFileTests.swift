@@ -119,6 +119,23 @@ import Testing
         #expect { try FileFormat.binary.read(bytes) } throws: { "\($0)".contains("far larger than it is") }
     }
 
+    @Test func `a binary file may repeat a long string, though not to any size`() throws {
+        /// An array with many references to one string.
+        func file(_ references: Int) -> [UInt8] {
+            func number(_ value: Int, _ width: Int) -> [UInt8] {
+                (0..<width).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+            }
+            let array = [0xAF, 0x12] + number(references, 4) + [UInt8](repeating: 1, count: references)
+            let string = [0x5F, 0x11] + number(5000, 2) + [UInt8](repeating: 0x61, count: 5000)
+            let table = 8 + array.count + string.count
+            let trailer = [0, 0, 0, 0, 0, 0, 4, 1] + number(2, 8) + number(0, 8) + number(table, 8)
+            return Array("bplist00".utf8) + array + string + number(8, 4) + number(8 + array.count, 4) + trailer
+        }
+        let text = Value.string(Text(String(repeating: "a", count: 5000)))
+        #expect(try FileFormat.binary.read(file(200)) == .array(Array(repeating: text, count: 200)))
+        #expect { try FileFormat.binary.read(file(5000)) } throws: { "\($0)".contains("far larger than it is") }
+    }
+
     private func expect(_ format: FileFormat, _ text: String, _ sentence: String) {
         #expect { try format.read(Array(text.utf8)) } throws: { "\($0)" == sentence }
     }
