@@ -29,7 +29,7 @@ extension Command {
         let state = try stateDirectory ?? defaultStateDirectory()
         if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
         let all =
-            errors + settings.contradictions + settings.encryptionContradictions(Backends.make)
+            errors + settings.contradictions + settings.accountContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors
             + settings.folderRoots.compactMap { FolderRootCheck.problem($0, besides: state) }
         if all.isEmpty { return print("\(path) is valid.") }

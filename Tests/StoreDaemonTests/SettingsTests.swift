@@ -3,6 +3,7 @@
 import Logging
 import PropertyList
 import Replication
+import Sealing
 import SyncEngine
 import Synchronization
 import Testing
@@ -137,15 +138,23 @@ struct SettingsTests {
         let settings = try Settings(file: "[Sync]\nRequireEncryption=yes\nDefaultAccount=etcds://host/%u")
         let code = Mutex(RemoteError.Code.unsupported)
         func found(_ settings: Settings) -> [String] {
-            settings.encryptionContradictions { _ throws(RemoteError) in
-                throw RemoteError(code.withLock { $0 }, "No.")
+            settings.accountContradictions { request throws(RemoteError) in
+                throw RemoteError(request.protection.isWanted ? code.withLock { $0 } : .unavailable, "No.")
             }
         }
-        #expect(found(settings).count == 1 && found(settings)[0].contains("DefaultAccount="))
+        #expect(found(settings).count == 1 && found(settings)[0].contains("can't be encrypted"))
         #expect(found(try Settings(file: "[Sync]\nDefaultAccount=etcds://host/%u")) == [])
         #expect(found(try Settings(file: "[Sync]\nRequireEncryption=yes")) == [])
         code.withLock { $0 = .unavailable }
         #expect(found(settings) == [], "it can't be known")
+    }
+
+    @Test func `a default account at what is no address is a mistake in the settings`() throws {
+        let settings = try Settings(file: "[Sync]\nDefaultAccount=webdavs://host/%%u")
+        let found = settings.accountContradictions { request throws(RemoteError) in
+            throw RemoteError(.unsupported, "\(request.url) is none.")
+        }
+        #expect(found.count == 1 && found[0].hasSuffix("webdavs://host/%u is none."))
     }
 
     @Test(arguments: [

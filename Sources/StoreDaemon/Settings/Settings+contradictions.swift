@@ -24,14 +24,21 @@ extension Settings {
         return found + (defaultAccount.map(contradictions) ?? [])
     }
 
-    /// Returns what prevents the default account from being encrypted although the settings require it, in sentences.
+    /// Returns what prevents the default account from being one, or from being encrypted although the settings require it,
+    /// in sentences.
     /// - Parameter make: makes a backend, as in ``Configuration/makeBackend``.
-    package func encryptionContradictions(
+    package func accountContradictions(
         _ make: (BackendRequest) throws(RemoteError) -> any RemoteBackend
     ) -> [String] {
-        guard requiresEncryption, let address = defaultAccount?.address(user: "user", uid: 0) else { return [] }
+        guard let address = defaultAccount?.address(user: "user", uid: 0) else { return [] }
         var request = BackendRequest(
             url: address, uid: 0, mode: .user, folderRoots: [], credentials: BackendCredentials())
+        do throws(RemoteError) { _ = try make(request) } catch {
+            if error.code == .unsupported {
+                return ["DefaultAccount= leads to \(address) for a user of the name \"user\". \(error)"]
+            }
+        }
+        if !requiresEncryption { return [] }
         request.protection = .locked
         do throws(RemoteError) {
             if try make(request) is any KeyHolding { return [] }
