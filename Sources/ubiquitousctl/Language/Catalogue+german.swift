@@ -499,6 +499,8 @@ extension Catalogue {
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
         "What was unpacked in {1} can't be written to the disk.":
             "Was in {1} entpackt wurde, lässt sich nicht auf den Datenträger schreiben.",
+        "What was uploaded can't be read back just now; see \"ubiquitousctl status\"":
+            "Was hochgeladen wurde, lässt sich gerade nicht zurücklesen; siehe „ubiquitousctl status“",
         "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",

@@ -63,7 +63,11 @@ extension AccountObject {
         if account.awaitsDecision { return .perhapsUnsaved(account) }
         let isUploading = check && [.idle, .syncing, .initialSync].contains(account.state)
         if !isUploading, account.pendingChanges > 0 { return .unsaved(account.pendingChanges) }
-        return account.mayLackChanges ? .perhapsUnsaved(account) : nil
+        if account.mayLackChanges { return .perhapsUnsaved(account) }
+        if !check, account.lastError != nil {
+            Output.remark("What was uploaded can't be read back just now; see \"ubiquitousctl status\"")
+        }
+        return nil
     }
 }
 
