@@ -83,7 +83,9 @@ final class MoveToKey {
     /// Begins to read an unencrypted account that is not used, because the administrator requires encryption.
     /// - Returns: why it is not used; `nil` if it is.
     private func readRefused() throws -> RemoteError? {
-        guard !sync.hasBackend, let file = try account.saved.read(), file.isEncrypted != true else { return nil }
+        guard daemon.configuration.requiresEncryption, !sync.hasBackend, let file = try account.saved.read(),
+            file.isEncrypted != true
+        else { return nil }
         try daemon.configuration.check(scheme: file.url)
         sync.resume(with: try account.remotes.makeBackend(file.url, file.credentials, .none), onlyReads: true)
         return EncryptedOnlyBackend.notEncrypted
