@@ -144,6 +144,8 @@ final class FolderWatch: Sendable {
         if event.mask & Self.upheavals != 0 {
             state.withLock { state in
                 if event.mask & UInt32(IN_IGNORED) != 0 { state.folders[event.wd] = nil }
+                // Some of our own may be among those that were dropped.
+                if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { state.expected = [:] }
             }
             return true
         }
