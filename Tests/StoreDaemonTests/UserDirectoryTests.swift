@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Files
 import Foundation
 import Testing
 
 @testable import StoreDaemon
 
 struct UserDirectoryTests {
-    /// Returns the former owner of user 1000's data, by a directory service that knows this user by two names.
-    private func formerOwner(_ recorded: String?, _ now: String?) throws -> String? {
-        try UserDirectory.formerOwner(of: 1000, recorded: recorded, now: now) { (name) throws(UserName.Unknown) in
-            if name == "slow" { throw UserName.Unknown() }
-            return ["ada": 1000, "ada@corp.example": 1000, "eve": 1001][name]
+    /// Returns the owner of user 1000's data, by a directory service that knows this user by two names.
+    private func owner(_ recorded: String?, _ now: UserEntry.Answer) -> RecordedOwner {
+        RecordedOwner(of: 1000, recorded: recorded) { key in
+            guard case .name(let name) = key else { return now }
+            if name == "slow" { return .unknown }
+            let uid: UInt32? = ["ada": 1000, "ada@corp.example": 1000, "eve": 1001][name]
+            return uid.map { .known(UserEntry(name: name, uid: $0)) } ?? .nobody
         }
     }
 
-    @Test func `data under another form of its user's name stays that user's`() throws {
-        #expect(try formerOwner("ada", "ada@corp.example") == nil)
-        #expect(try formerOwner("ada@corp.example", "ada") == nil)
+    private func owner(_ recorded: String?, _ now: String) -> RecordedOwner {
+        owner(recorded, .known(UserEntry(name: now, uid: 1000)))
     }
 
-    @Test func `data of a name that leads elsewhere or nowhere is its former user's`() throws {
-        #expect(try formerOwner("eve", "ada") == "eve")
-        #expect(try formerOwner("bob", "ada") == "bob")
+    @Test func `data under another form of its user's name stays that user's`() {
+        #expect(owner("ada", "ada@corp.example") == .user(name: "ada@corp.example"))
+        #expect(owner("ada@corp.example", "ada") == .user(name: "ada"))
     }
 
-    @Test func `a name that isn't known says nothing`() throws {
-        #expect(try formerOwner("bob", nil) == nil)
-        #expect(try formerOwner(nil, "ada") == nil)
+    @Test func `data of a name that leads elsewhere or nowhere is its former user's`() {
+        #expect(owner("eve", "ada") == .former("eve", now: "ada"))
+        #expect(owner("bob", "ada") == .former("bob", now: "ada"))
+        #expect(owner("e\u{301}", "\u{E9}") == .former("e\u{301}", now: "\u{E9}"))
+    }
+
+    @Test func `a name that isn't known says nothing`() {
+        #expect(owner("bob", .nobody) == .nameless && owner("bob", .unknown) == .perhapsUser)
+        #expect(owner(nil, "ada") == .user(name: "ada"))
     }
 
     @Test func `where it is open whose a name is, nobody gets the data`() {
-        #expect(throws: UserName.Unknown.self) { try formerOwner("slow", "ada") }
+        #expect(owner("slow", "ada") == .perhapsFormer && owner("bob", .busy) == .perhapsFormer)
+        #expect(owner(nil, .busy) == .perhapsUser)
     }
 
     @Test func `data that can't be opened in its new place goes back, and what was there is there again`() throws {

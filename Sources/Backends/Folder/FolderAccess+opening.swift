@@ -67,7 +67,7 @@ extension FolderAccess {
         guard let above = root(of: path, in: roots) else { throw RemoteError(.denied, refusal(of: path, roots)) }
         let (name, place) = ("u\(owner.uid)", owner.place)
         let root = try walk(to: path, from: above)
-        try owner.check(in: root, isSigningIn: createsFolder)
+        let unrecorded = try owner.check(in: root, isSigningIn: createsFolder)
         if createsFolder {
             try naming(place) { () throws(SystemError) in try makeDirectory(name, in: root) }
         }
@@ -76,7 +76,7 @@ extension FolderAccess {
         guard status.st_uid == geteuid() else {
             throw RemoteError(.denied, "\(place) was not created by this service.")
         }
-        try owner.record(in: root, isSigningIn: createsFolder)
+        if let unrecorded { try owner.record(unrecorded, in: root, isSigningIn: createsFolder) }
         var notes: [String] = []
         if createsFolder, !AccessControlList(user: owner.uid, service: geteuid()).apply(to: directory) {
             notes.append("\(place) can't be opened by its user: there are no access control lists here.")

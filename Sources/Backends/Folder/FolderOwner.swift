@@ -18,33 +18,25 @@ struct FolderOwner {
     /// Checks that the folder is not a former user's.
     /// - Parameter isSigningIn: whether the user has just chosen the folder. An account that is signed in already goes
     ///   on while names can't be looked up.
-    func check(in root: borrowing FileDescriptor, isSigningIn: Bool) throws(RemoteError) {
-        guard let recorded = try recorded(in: root) else { return }
-        guard case .known(let user) = lookUp(.uid(uid)) else {
-            if isSigningIn { throw unknown }
-            return
-        }
-        if recorded.utf8.elementsEqual(user.name.utf8) { return }
-        switch lookUp(.name(recorded)) {
-        // Directory services have several forms of a name.
-        case .known(let former) where former.uid == uid: return
-        case .known, .nobody: throw belongs(to: recorded, not: user.name)
-        case .unknown, .busy: throw unknown
+    /// - Returns: the user's name, if it is to be recorded because none is yet.
+    func check(in root: borrowing FileDescriptor, isSigningIn: Bool) throws(RemoteError) -> String? {
+        let recorded = try recorded(in: root)
+        switch RecordedOwner(of: uid, recorded: recorded, lookUp: lookUp) {
+        case .user(let name): return recorded == nil ? name : nil
+        case .former(let owner, let name): throw belongs(to: owner, not: name)
+        case .perhapsFormer: throw unknown
+        case .perhapsUser where isSigningIn: throw unknown
+        // Without a name, nothing tells a uid's users apart.
+        case .nameless where isSigningIn && recorded != nil: throw unknown
+        case .nameless, .perhapsUser: return nil
         }
     }
 
-    /// Records the user's name beside the folder, which exists, if none is recorded yet.
-    func record(in root: borrowing FileDescriptor, isSigningIn: Bool) throws(RemoteError) {
-        if try recorded(in: root) != nil { return }
-        switch lookUp(.uid(uid)) {
-        case .known(let user):
-            do { try record(user.name, in: root) } catch {
-                // The next opening tries again.
-                if isSigningIn { throw RemoteError(error, at: "\(place).user") }
-            }
-        // Without a name, nothing tells a uid's users apart.
-        case .nobody: break
-        case .unknown, .busy: if isSigningIn { throw unknown }
+    /// Records the user's name beside the folder, which exists.
+    func record(_ name: String, in root: borrowing FileDescriptor, isSigningIn: Bool) throws(RemoteError) {
+        do { try record(name, in: root) } catch {
+            // The next opening tries again.
+            if isSigningIn { throw RemoteError(error, at: "\(place).user") }
         }
     }
 

@@ -30,45 +30,9 @@ struct UserDirectory {
         }.sorted()
     }
 
-    /// Whose data a directory has.
-    enum Owner: Equatable {
-        /// The user's, who has this name.
-        case user(name: String)
-        /// The user's, as far as is known: the name can't be looked up, which proves nothing.
-        case perhapsUser
-        /// That of another user, who had the user id before.
-        case former(String, now: String)
-        /// Perhaps a former user's. Nobody gets it until that is known.
-        case perhapsFormer
-    }
-
     /// Whose data it is, as far as can be found out at once.
-    var owner: Owner {
-        let recorded = recordedName
-        switch UserLookup.shared.entry(.uid(uid)) {
-        case .known(let user):
-            do {
-                let former = try Self.formerOwner(
-                    of: uid, recorded: recorded, now: user.name, lookUp: UserName.uidAtOnce)
-                return former.map { .former($0, now: user.name) } ?? .user(name: user.name)
-            } catch {
-                return .perhapsFormer
-            }
-        case .busy: return recorded == nil ? .perhapsUser : .perhapsFormer
-        case .nobody, .unknown: return .perhapsUser
-        }
-    }
-
-    /// Returns the user who had a user id before, if the data belongs to that user.
-    ///
-    /// A name that can't be looked up proves nothing. If the recorded name still leads to the user id, it is another
-    /// form of the same user's name, as directory services have several.
-    static func formerOwner(
-        of uid: UInt32, recorded owner: String?, now name: String?, lookUp: (String) throws(UserName.Unknown) -> UInt32?
-    ) throws(UserName.Unknown) -> String? {
-        // By bytes: to Swift, names in different forms of Unicode are equal.
-        guard let name, let owner, !owner.utf8.elementsEqual(name.utf8), try lookUp(owner) != uid else { return nil }
-        return owner
+    var owner: RecordedOwner {
+        RecordedOwner(of: uid, recorded: recordedName, lookUp: UserLookup.shared.entry)
     }
 
     /// Makes the directory, and ensures that its content belongs to this user.
@@ -77,7 +41,7 @@ struct UserDirectory {
     /// then, and is set aside. A name that can't be looked up proves nothing. If it is unclear whether both names are
     /// one user's, nobody gets the data.
     /// - Parameter owner: whose data it is.
-    func prepare(for owner: Owner, logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
+    func prepare(for owner: RecordedOwner, logger: Logger, time: UInt64) throws(PrivateFile.Failure) {
         if owner == .perhapsFormer { throw PrivateFile.Failure(path: path, code: EAGAIN) }
         if exists, case .former(let owner, let name) = owner {
             let aside = try setAside(as: owner, time: time)
@@ -93,7 +57,7 @@ struct UserDirectory {
         try PrivateFile.synchronize(directory: stateDirectory)
         switch owner {
         case .user(let name), .former(_, let name): try PrivateFile.replace(nameFile, with: Array(name.utf8))
-        case .perhapsUser, .perhapsFormer: break
+        case .nameless, .perhapsUser, .perhapsFormer: break
         }
     }
 

@@ -15,19 +15,6 @@ enum UserName {
         if case .known(let entry) = UserLookup.shared.entry(.uid(uid)) { entry.name } else { nil }
     }
 
-    /// Returns the id of the user of a name; `nil` if there is none.
-    /// - Throws: ``Unknown`` if it can't be looked up within a moment.
-    static func uidAtOnce(of name: String) throws(Unknown) -> UInt32? {
-        switch UserLookup.shared.entry(.name(name)) {
-        case .known(let entry): entry.uid
-        case .nobody: nil
-        case .unknown, .busy: throw Unknown()
-        }
-    }
-
-    /// The lookup of a user has not finished yet, or failed.
-    struct Unknown: Error {}
-
     /// Returns the user for a sentence, by name and user id.
     static func text(of uid: UInt32) -> String { text(nameAtOnce(of: uid), uid) }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import Glibc
 internal import Logging
 internal import Replication
@@ -76,7 +77,7 @@ final class Users {
     /// directory service may not have been there at the start. Users from a directory service are not checked again
     /// later.
     /// - Returns: the user whose data has to be closed, because it is a former user's or may be one's, and the owner.
-    func former(of uid: UInt32) -> (user: User, owner: UserDirectory.Owner)? {
+    func former(of uid: UInt32) -> (user: User, owner: RecordedOwner)? {
         let stamp = FileStamp("/etc/passwd")
         if stamp != accountsFile { unchecked.formUnion(open.keys) }
         accountsFile = stamp
@@ -89,7 +90,7 @@ final class Users {
             do { try user.directory.prepare(for: owner, logger: daemon.logger, time: time) } catch { return nil }
             unchecked.remove(uid)
             return nil
-        case .perhapsUser: return nil
+        case .nameless, .perhapsUser: return nil
         case .former, .perhapsFormer: return (user, owner)
         }
     }
