@@ -18,10 +18,13 @@ struct RememberedLocalKeys {
     /// Why the file can't be read. Without it, local keys would be uploaded.
     private(set) var failure: EngineError?
     private var isDamaged = false
+    /// Whether a file was damaged, so that local keys may be missing here.
+    private(set) var isIncomplete: Bool
 
     init(of user: UserDirectory) {
         path = user.path + "/local-keys.plist"
         patterns = [:]
+        isIncomplete = access(Self.aside(path), F_OK) == 0
         do throws(SystemError) {
             guard let bytes = try Files.contents(of: path, atMost: PrivateFile.largest) else {
                 isDamaged = access(path, F_OK) == 0
@@ -37,18 +40,16 @@ struct RememberedLocalKeys {
     /// Renames the file if it is damaged. What its stores have on this device only stays there: see ``keep(_:of:_:)``.
     mutating func setAsideDamaged(_ logger: Logger) {
         guard isDamaged else { return }
+        let aside = Self.aside(path)
         guard rename(path, aside) == 0 else {
             failure = .storage("\(path) is damaged, and can't be renamed: \(SystemError())")
             return
         }
-        isDamaged = false
+        (isDamaged, isIncomplete) = (false, true)
         logger.error("\(path) is damaged, and kept as \(aside). What only this device has of its stores stays here.")
     }
 
-    private var aside: String { path + ".damaged" }
-
-    /// Whether a file was damaged, so that local keys may be missing here.
-    var isIncomplete: Bool { access(aside, F_OK) == 0 }
+    private static func aside(_ path: String) -> String { path + ".damaged" }
 
     /// Keeps a store's keys local for no app, because the damaged file may have said so. Only the removal of the store ends
     /// that.
