@@ -87,12 +87,18 @@ import Testing
 
     // MARK: In a store
 
-    @Test(arguments: [false, true])
-    func `of a late write and another device's that has arrived since, the later one wins`(isEarlier: Bool) throws {
+    /// Makes a device that is signed in, and has a value of the key `k`.
+    private func signedInDevice() throws -> Device {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.database.completeDownload(cursor: [1])
         try device.write([("k", .integer(1))])
+        return device
+    }
+
+    @Test(arguments: [false, true])
+    func `of a late write and another device's that has arrived since, the later one wins`(isEarlier: Bool) throws {
+        let device = try signedInDevice()
         let store = try device.store()
         let base = store.generation
         var stranger = Stranger()
@@ -160,10 +166,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a removal that wins over a late write is uploaded`(isPublished: Bool) throws {
-        let device = try Device()
-        _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
-        try device.write([("k", .integer(1))])
+        let device = try signedInDevice()
         let base = try device.store().generation
         try device.write(removing: ["k"])
         let store = try device.store()
@@ -180,10 +183,7 @@ import Testing
     }
 
     @Test func `a late write loses to what another program of this device set since, whatever its time`() throws {
-        let device = try Device()
-        _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
-        try device.write([("k", .integer(1))])
+        let device = try signedInDevice()
         let store = try device.store()
         let base = store.generation
         try device.write([("k", .integer(2))])
