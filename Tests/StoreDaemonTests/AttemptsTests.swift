@@ -71,6 +71,15 @@ struct AttemptsTests {
         #expect(!attempts.isBusy)
     }
 
+    @Test(arguments: 0..<8) func `a time limit ends an attempt also where it is over at once`(_: Int) async {
+        for _ in 0..<1000 {
+            let attempts = Attempts(limit: .microseconds(Int64.random(in: 0..<1000)))
+            await #expect(throws: RemoteError.self) {
+                try await attempts.make { try? await Task.sleep(for: .seconds(3600)) }
+            }
+        }
+    }
+
     @Test func `a newer attempt ends the former one, and begins once that has ended`() async throws {
         let diary = Diary()
         let former = Task { @BusActor in

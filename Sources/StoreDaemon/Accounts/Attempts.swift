@@ -103,18 +103,19 @@ final class Attempts {
         _ attempt: Attempt?, _ limit: Duration, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
         let race = Race<T>()
-        let timer = EventLoop.shared.after(limit) {
-            race.end(.failure(RemoteError(.unavailable, "The remote did not answer within a minute.")))
-            race.work?.cancel()
-        }
-        defer { timer.cancel() }
+        var timer: EventSource?
+        defer { timer?.cancel() }
         return try await withCheckedThrowingContinuation { continuation in
             race.continuation = continuation
             let task = EventLoop.task {
                 do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
             }
-            race.work = task
             attempt?.work = task
+            // Not before: it could be over before the continuation is there.
+            timer = EventLoop.shared.after(limit) {
+                race.end(.failure(RemoteError(.unavailable, "The remote did not answer within a minute.")))
+                task.cancel()
+            }
         }
     }
 }
@@ -156,7 +157,6 @@ private final class Attempt {
 @BusActor
 private final class Race<T: Sendable> {
     var continuation: CheckedContinuation<T, any Error>?
-    var work: Task<Void, Never>?
 
     func end(_ result: Result<T, any Error>) {
         continuation?.resume(with: result)
