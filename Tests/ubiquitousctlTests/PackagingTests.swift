@@ -116,6 +116,18 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `what a shell would expand, or take for an option, isn't offered`() async throws {
+        try await Terminal.with { terminal in
+            let keys = ["$(touch x)", "`touch x`", "a b", "-n", "--check", "{a,b}", "plain", "a;b", "~root"]
+            let store = try await terminal.store()
+            for key in keys { try await store.set(key, .boolean(true)) }
+            let result = try await terminal.ctl(
+                "---completion", "get", "--", "positional@0", "4", "0", "ubiquitousctl", "get", "--store",
+                "org.example.Notes", "")
+            #expect(result.output == "plain" && result.error == "")
+        }
+    }
+
     @Test func `where the service isn't, nothing is completed and nothing is said`() async throws {
         try await Terminal.with(started: false) { terminal in
             let result = try await terminal.ctl(

@@ -6,14 +6,16 @@ internal import SDBus
 
 /// Answers a shell's completion requests. It never fails: without the service, it offers nothing.
 enum CompletionQuestion {
-    /// Whether a word needs no quotes in a shell. Words that do are not offered.
+    /// Whether a word needs no quotes in a shell, and is no option. Others are not offered: bash expands what it is
+    /// offered, and would run a command in the name of another device.
     static func isPlain(_ word: String) -> Bool {
-        word.unicodeScalars.allSatisfy {
-            !$0.isHidden && $0 != " " && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
-        }
+        !word.isEmpty && !word.hasPrefix("-")
+            && word.unicodeScalars.allSatisfy {
+                !$0.isHidden && $0 != " " && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
+            }
     }
 
-    /// Asks the service.
+    /// Asks the service, and returns the plain words of the answer.
     ///
     /// - Parameters:
     ///   - names: the options to take from the words.
@@ -32,8 +34,9 @@ enum CompletionQuestion {
             withExtendedLifetime(deadline) {}
             return 0
         }
+        let words = found.take().filter(isPlain)
         // For zsh, a description follows a colon.
-        return shell == .zsh ? found.take().map { $0.replacing(":", with: "\\:") } : found.take()
+        return shell == .zsh ? words.map { $0.replacing(":", with: "\\:") } : words
     }
 
     /// Returns the words as the user typed them. Bash also splits them at colons and equals signs.

@@ -28,7 +28,7 @@ enum DefaultsCompletion {
     private static func domains(_ arguments: [String]) -> [String] {
         CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
             let connection = try await options.connect()
-            return try await connection.domains(ofUser: try options.uid()).filter(CompletionQuestion.isPlain)
+            return try await connection.domains(ofUser: try options.uid())
         }
     }
 
@@ -38,7 +38,6 @@ enum DefaultsCompletion {
             let connection = try await options.connect()
             let place = LayerAddress(name, isHost: isHost, uid: try options.uid())
             return try await connection.snapshot(place).values.keys.sorted().map(\.string)
-                .filter(CompletionQuestion.isPlain)
         }
     }
 }

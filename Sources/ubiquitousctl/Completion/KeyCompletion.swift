@@ -12,7 +12,7 @@ enum KeyCompletion {
     static func keys(_ arguments: [String]) -> [String] {
         CompletionQuestion.ask(arguments, options) { (options: StoreOptions) in
             try await options.withOpenStore { store in
-                try await store.snapshot().values.keys.sorted().map(\.string).filter(CompletionQuestion.isPlain)
+                try await store.snapshot().values.keys.sorted().map(\.string)
             }
         }
     }
