@@ -128,7 +128,10 @@ private enum SettingsText {
             throw .unreadable(error.description)
         }
         guard let bytes else { throw .unreadable("it has more than \(maximumSize) bytes") }
-        return String(decoding: bytes, as: UTF8.self)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .unreadable("it is not UTF-8 text")
+        }
+        return text
     }
 
     private static func failure(_ error: SystemError, of path: String) -> Failure {

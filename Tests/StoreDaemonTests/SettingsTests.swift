@@ -111,7 +111,15 @@ struct SettingsTests {
             ("[Sync]\nBackends=folder gopher", ["folder"]), ("[Sync]\nBackends=gopher", []),
             ("[Sync]\nBakcends=folder webdavs", ["folder", "webdavs"]), ("[Snc]\nBackends=webdavs", ["webdavs"]),
             ("Backends=etcds", ["etcds"]), ("[Sync]\nBackends folder", ["folder"]),
-            ("[Sync]\nBackends=folder\nBackends=webdavs", ["folder"]),
+            ("[Sync]\nBackends=folder\nBackends=webdavs", []),
+            ("[Sync]\nBackends=folder webdavs\nBackends=webdavs", ["webdavs"]),
+            ("[Sync] Backends=webdavs", ["webdavs"]),
+            ("[Sync]\nBackend=webdavs,etcds", ["webdavs", "etcds"]),
+            ("[Sync]\nBackend=webdavs\tetcds", ["webdavs", "etcds"]),
+            ("[Sync]\nBackend=\"webdavs folder\"", ["webdavs", "folder"]), ("[Sync]\nBackends", []),
+            ("[Sync]\nBackends: etcds", ["etcds"]), ("[Sync]\nBackends=WebDAVs", ["webdavs"]),
+            ("\0[\0S\0]\0\nB\0a\0c\0k\0e\0n\0d\0s\0=\0e\0t\0c\0d\0s\0", ["etcds"]), ("[Sync]\nBackends:", []),
+            ("[Sync]\nbackends=", []),
         ] as [(String, Set<String>)])
     func `settings that aren't right never let accounts be where they may not`(text: String, backends: Set<String>) {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])
@@ -119,14 +127,18 @@ struct SettingsTests {
     }
 
     @Test func `a slip that says nothing of accounts closes nothing`() {
-        let (settings, _) = Settings.read([SettingsFile(path: "", text: "[Sync]\nCoalesing=3\nnonsense")])
+        let (settings, _) = Settings.read([
+            SettingsFile(path: "", text: "[Sync]\nCoalesing=3\nnonsense\nDefaultAcount=webdavs://h/%u\n[Encryption]")
+        ])
         #expect(settings.backends == nil && !settings.requiresEncryption)
     }
 
     @Test(arguments: [
         "[Sync]\nRequireEncryption=ja", "[Sync]\nRequireEncrypton=yes", "[Snc]\nRequireEncryption=yes",
         "RequireEncryption=yes", "[Sync]\nRequireEncryption yes", "[Sync]\nRequireEncryption=no\nRequireEncryption=yes",
-        "[Sync]\nRequire_Encryption = on",
+        "[Sync]\nRequire_Encryption = on", "[Sync] RequireEncryption=yes", "[Sync]\nRequireEncryption: Yes",
+        "[Sync]\nRequireEncryption true", "[Sync]\nRequireEncryption yes.", "[Sync]\nRequireEncryption",
+        "[Sync]\nRequireEncryption=no\nRequireEncryption=true", "[Sync]\nRequireEncryption=No way",
     ])
     func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])

@@ -52,15 +52,15 @@ struct SettingsEntry: Sendable {
             section: "Sync", key: "Backends",
             allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them"
         ) { settings, value in
-            let schemes = value.split(separator: " ").map(String.init)
-            // The known schemes apply even if others are wrong: to allow all would lift a restriction.
-            settings.backends = Set(schemes.filter(BackendKind.schemes.contains))
-            return schemes.allSatisfy(BackendKind.schemes.contains)
+            let schemes = value.split(whereSeparator: \.isWhitespace).map(String.init)
+            guard schemes.allSatisfy(BackendKind.schemes.contains) else { return false }
+            settings.backends = Set(schemes)
+            return true
         },
         SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
-            // Any other value may have been meant to forbid unencrypted accounts.
-            settings.requiresEncryption = value != "no"
-            return ["yes", "no"].contains(value)
+            guard ["yes", "no"].contains(value) else { return false }
+            settings.requiresEncryption = value == "yes"
+            return true
         },
         SettingsEntry(
             section: "Sync", key: "DefaultAccount",

@@ -5,11 +5,9 @@
 // a list's.
 //
 // A wrong line doesn't invalidate the others: a service with half of its settings is better than none. But a wrong line
-// must not lift a restriction. There are two: Backends=, without which accounts may be anywhere, and
-// RequireEncryption=. The right words of the former apply, and only "no" for the latter allows unencrypted accounts. A
-// line without a known key or section counts as the former if it lists schemes, and as the latter if it says "yes", or
-// if its key is about encryption.
+// must not lift a restriction: see `keepClosed(_:_:)`.
 
+internal import Foundation
 internal import RemoteAddress
 
 /// A file of settings.
@@ -68,23 +66,27 @@ private struct SettingsReader {
         guard let first = line.first, first != "#", first != ";" else { return }
         if first == "[" {
             (section, isBelowUnknown) = (nil, true)
-            section = try name(ofSection: line)
+            do { section = try name(ofSection: line) } catch {
+                let rest = line.drop { $0 != "]" }.dropFirst()
+                if !rest.isEmpty { keepClosed(rest, &settings) }
+                throw error
+            }
             return isBelowUnknown = false
         }
-        guard let equals = line.firstIndex(of: "=") else {
+        do { try readEntry(line, into: &settings) } catch {
             keepClosed(line, &settings)
+            throw error
+        }
+    }
+
+    private mutating func readEntry(_ line: Substring, into settings: inout Settings) throws(LineError) {
+        guard let equals = line.firstIndex(of: "=") else {
             throw LineError(reason: "it is not a [Section], a Key=value pair or a # comment")
         }
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
-        let entry: SettingsEntry
-        do { entry = try self.entry(key) } catch {
-            keepClosed(value, &settings)
-            if key.lowercased().contains("encrypt"), value != "no" { settings.requiresEncryption = true }
-            throw error
-        }
+        let entry = try self.entry(key)
         guard seen.insert(key).inserted || entry.isList else {
-            if value == "yes" { settings.requiresEncryption = true }
             throw LineError(reason: "\(key)= is set twice; only lists may be")
         }
         guard entry.set(&settings, value) else {
@@ -92,12 +94,21 @@ private struct SettingsReader {
         }
     }
 
-    /// Applies the restriction that a wrong line may have been meant to set, from its schemes or its "yes".
-    private func keepClosed(_ value: Substring, _ settings: inout Settings) {
-        let schemes = value.split(separator: " ").map(String.init)
-        if schemes.last == "yes" { settings.requiresEncryption = true }
-        guard !schemes.isEmpty, schemes.contains(where: BackendKind.schemes.contains) else { return }
-        let allowed = Set(schemes.filter(BackendKind.schemes.contains))
+    /// Applies the restriction that a wrong line may have been meant to set. There are two: `Backends=`, without which
+    /// accounts may be anywhere, and `RequireEncryption=`.
+    ///
+    /// The line counts as the former if its key, or all of a line without "=", is about backends, or if it lists
+    /// schemes; only these stay allowed. It counts as the latter if its key is about encryption and it doesn't end with
+    /// "no", or if it ends with "yes".
+    private func keepClosed(_ line: Substring, _ settings: inout Settings) {
+        // A file in UTF-16 has a zero after each letter.
+        let line = line.lowercased().filter { $0 != "\0" }
+        let key = line.prefix { $0 != "=" }
+        let words = line.split { $0.isWhitespace || "=,;\"'".contains($0) }
+            .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: ":.")) }
+        if key.contains("encrypt") ? words.last != "no" : words.last == "yes" { settings.requiresEncryption = true }
+        let allowed = Set(words).intersection(BackendKind.schemes)
+        if allowed.isEmpty, !key.contains("backend") { return }
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
     }
 
