@@ -43,6 +43,17 @@ struct OutboxTests {
         #expect(outbox.writes == [write(4, at: 4, by: 2)])
     }
 
+    @Test func `a write by a clock that was ahead doesn't outlast later ones`() {
+        func write(_ value: Int64?, at time: Int64, by owner: Int64) -> Outbox.Write {
+            Outbox.Write(
+                key: "a", value: value.map { .integer($0) }, isHost: false, time: time, generation: 1, owner: owner)
+        }
+        var outbox = Outbox(domain: "d")
+        outbox.add([write(1, at: 1000, by: 1)], now: 1000)
+        outbox.add([write(nil, at: 5, by: 2)], now: 6)
+        #expect(outbox.writes == [write(nil, at: 5, by: 2)])
+    }
+
     @Test func `a file that is torn anywhere gives nothing`() {
         var outbox = Outbox(domain: "d")
         outbox.add([write("a", .string("text")), write("b", nil)])

@@ -90,7 +90,7 @@ package struct OutboxFile: Sendable {
             case .none: outbox = Outbox(domain: domain)
             case .outbox(let present): outbox = present
             }
-            outbox.add(writes)
+            outbox.add(writes, now: DefaultsProcess.now)
             return replace(path, by: outbox)
         }
         return false
