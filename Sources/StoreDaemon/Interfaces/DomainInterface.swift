@@ -43,7 +43,7 @@ extension UserStore {
         try user.domains.checkRoom(for: self, of: caller)
         let bytes = change.values.reduce(0) { $0 + $1.1.marshalledSize }
         try user.domains.checkRoom(forBytes: bytes, of: caller)
-        try checkRoom(for: change.values, bytes: bytes)
+        try checkRoom(for: change.values)
     }
 
     private func weight(after change: LayerChange) -> Int {

@@ -89,17 +89,27 @@ extension UserStore {
         }
     }
 
-    /// Throws if there is no room for values, on the disk or in memory.
-    func checkRoom(for values: [(Key, Value)], bytes: Int) throws {
-        let growth = Self.memory(of: values) - Self.memory(of: store.present(values.map(\.0)))
-        try user.makeRoom(for: growth)
-        try user.checkRoom(for: store, bytes: bytes)
-        noteGrown(by: growth)
+    /// Throws if there is no room for values, on the disk or in memory. What is there already takes none.
+    func checkRoom(for values: [(Key, Value)]) throws {
+        if values.isEmpty { return }
+        // There usually is room for all of them. To look up what they replace takes as long as to write them.
+        let growth = Self.memory(of: values)
+        if user.hasRoom(forMemory: growth, bytes: Self.bytes(of: values), in: store) { return noteGrown(by: growth) }
+        let news = values.filter { !store.holds($0.1, for: $0.0) }
+        if news.isEmpty { return }
+        let leastGrowth = Self.memory(of: news) - Self.memory(of: store.present(news.map(\.0)))
+        try user.makeRoom(for: leastGrowth)
+        try user.checkRoom(for: store, bytes: Self.bytes(of: news))
+        noteGrown(by: leastGrowth)
     }
 
+    /// About how many bytes values take in the database.
+    private static func bytes(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + $1.1.rowSize } }
+
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
-        try checkRoom(for: [(key, value)], bytes: value.rowSize)
-        try write(call, daemon) { try $0.stage(setting: [(key, value)], removing: []) }
+        let values = [(key, value)]
+        try checkRoom(for: values)
+        try write(call, daemon) { try $0.stage(setting: values, removing: []) }
     }
 
     fileprivate func removeValue(_ call: MethodCall, _ daemon: Daemon) throws {
@@ -127,9 +137,7 @@ extension UserStore {
         }
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
-        // What is there already takes no room.
-        let news = values.filter { !store.holds($0.1, for: $0.0) }
-        if !news.isEmpty { try checkRoom(for: news, bytes: news.reduce(0) { $0 + $1.1.rowSize }) }
+        try checkRoom(for: values)
         if !options.isEmpty { daemon.writes.commit() }
         try write(call, daemon) {
             guard let base else { return try $0.stage(setting: values, removing: removed, ifGeneration: expected) }

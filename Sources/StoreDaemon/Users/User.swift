@@ -296,8 +296,20 @@ final class User {
 
     // MARK: Bounds
 
+    /// Whether there is room for values without looking at the disk or at the stores. If so, it counts them.
+    /// - Parameters:
+    ///   - growth: about the memory that they take, in bytes.
+    ///   - bytes: about how many bytes they take in the database.
+    func hasRoom(forMemory growth: Int, bytes: Int, in store: Store) -> Bool {
+        guard store.isStored || store.isLayer, bytes + Self.pages <= allowance.bytes,
+            daemon.users.memory.allows(growth, besides: memory)
+        else { return false }
+        allowance.bytes -= bytes + Self.pages
+        return true
+    }
+
     /// Throws if there is no room for the values, or the write would begin a store beyond the bound.
-    /// - Parameter bytes: about how many bytes the values take.
+    /// - Parameter bytes: about how many bytes they take in the database.
     func checkRoom(for store: Store, bytes: Int) throws {
         if !store.isStored && !store.isLayer { try checkStores(besides: store.identifier) }
         allowance.bytes -= bytes + Self.pages
