@@ -197,27 +197,28 @@ struct DoctorCommand: ServiceCommand {
                 Finding(
                     "data",
                     "what \(data.user) had under the user id \(uid) was set aside as \(data.name)\nIf this is the same "
-                        + "person, \"ubiquitousctl admin adopt \(data.name) \(uid)\" gives it back.", isPassed: false),
+                        + "person, \"ubiquitousctl admin adopt \(Output.shellWord(data.name)) \(uid)\" gives it back.",
+                    isPassed: false),
                 &findings)
         }
     }
 
     /// Checks whether the device has enough space, and whether damaged databases were set aside.
     private func device(_ account: AccountDescription) -> Finding {
+        var problems: [String] = []
         if account.freeBytes < Self.scarce {
-            return Finding(
-                "disk",
+            problems.append(
                 "\(SizeText.text(Int(account.freeBytes))) are left for the service's data\nMake room on the disk "
-                    + "of the service's state directory.", isPassed: false)
+                    + "of the service's state directory.")
         }
-        guard account.databasesSetAside.isEmpty else {
-            return Finding(
-                "disk",
+        if !account.databasesSetAside.isEmpty {
+            problems.append(
                 "damaged databases were set aside: \(account.databasesSetAside.joined(separator: ", "))\nThe "
-                    + "service's log says what was saved of each. Remove them once you are sure that nothing is missing.",
-                isPassed: false)
+                    + "service's log says what was saved of each. Remove them once you are sure that nothing is missing."
+            )
         }
-        return Finding("disk", "there is room, and nothing was lost")
+        if problems.isEmpty { return Finding("disk", "there is room, and nothing was lost") }
+        return Finding("disk", problems.joined(separator: "\n"), isPassed: false)
     }
 
     /// In bytes. With less space, the next writes fail.

@@ -125,10 +125,10 @@ struct RestoreDataCommand: ServiceCommand {
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
-            let user = Output.printableWord(user)
+            let command = "ubiquitousctl admin adopt --replace \(Output.shellWord(name)) \(Output.shellWord(user))"
             let failure = Failure(
-                .refused, "\(user) has values or an account already; \(name) is set aside.",
-                advice: "\"ubiquitousctl admin adopt --replace \(name) \(user)\" replaces their data with it.")
+                .refused, "\(Output.printableWord(user)) has values or an account already; \(name) is set aside.",
+                advice: "\"\(command)\" replaces their data with it.")
             Output.complain(failure.description)
             return false
         }
@@ -150,7 +150,11 @@ struct RestoreDataCommand: ServiceCommand {
             guard try owner.perform({ mkdir(place, 0o700) }) == 0 else {
                 throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno))).")
             }
-            defer { _ = owner.run(["rm", "-rf", "--", place]) }
+            defer {
+                // An archive may have directories that nobody may open.
+                _ = owner.run(["chmod", "-R", "u+rwX", "--", place])
+                _ = owner.run(["rm", "-rf", "--", place])
+            }
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
             let errors = Self.unnamedFile()
             defer { if let errors { close(errors) } }
