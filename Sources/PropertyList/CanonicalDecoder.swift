@@ -8,6 +8,9 @@
 public struct CanonicalDecoder: Sendable {
     private let input: ArraySlice<UInt8>
 
+    /// How many more elements ``count(elementBytes:)`` may count: an element of a few bytes can take a hundred in memory.
+    public var elementsLeft = Int.max
+
     /// The current position, in bytes from the start of the input.
     public private(set) var offset = 0
 
@@ -38,10 +41,16 @@ public struct CanonicalDecoder: Sendable {
     }
 
     /// Reads a count of elements, each of which takes at least `elementBytes` (1 or more) in the rest of the input. A
-    /// count that can't fit is refused. Even so, do not reserve memory for all of them at once: an element may be much
+    /// count that can't fit is refused, as is one above ``elementsLeft``. Even so, do not reserve memory for all of them at once: an element may be much
     /// larger in memory.
     public mutating func count(elementBytes: Int = 1) throws(CanonicalDecodingError) -> Int {
-        try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
+        let start = offset
+        let count = try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
+        guard count <= elementsLeft else {
+            throw CanonicalDecodingError(.countBeyondEnd(UInt64(count)), offset: start)
+        }
+        elementsLeft -= count
+        return count
     }
 
     /// Reads a signed number, from the varint of its zigzag.

@@ -41,16 +41,6 @@ struct Head: Equatable, Sendable {
     /// The maximum number of stores in a head: twice as many as a user may have.
     static let mostStores = 1 << 15
 
-    /// The approximate size in memory, in bytes.
-    var footprint: Int {
-        parts.reduce(0) { sum, part in
-            let (name, part) = part
-            let entries = part.tail.reduce(0) { $0 + 160 + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
-            return sum + 256 + name.utf8.count + entries + part.vector.dots.count * 16 + part.base.count * 48
-                + part.removed.count * 64
-        }
-    }
-
     /// The names of all segments that the head needs.
     var segmentNames: Set<Bits128> {
         var names = Set(parts.values.flatMap(\.segmentNames))
@@ -68,4 +58,16 @@ struct Head: Equatable, Sendable {
 
     /// One store's state.
     typealias Part = StatePart
+}
+
+extension [String: Head.Part] {
+    /// The approximate size in memory, in bytes.
+    var footprint: Int {
+        reduce(0) { sum, part in
+            let (name, part) = part
+            let entries = part.tail.reduce(0) { $0 + 160 + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
+            return sum + 256 + name.utf8.count + entries + part.vector.dots.count * 16 + part.base.count * 48
+                + part.removed.count * 64
+        }
+    }
 }

@@ -199,6 +199,8 @@ final class HeadFolder<Storage: BlobStorage> {
         }
         let written: WrittenHead
         let wrapping = try account.wrapping
+        let held = try share.holdForDecoding(bytes.count, mostElements: Envelope.mostElements)
+        defer { share.release(held) }
         do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
             switch error {
             case .tooNew: throw RemoteError.tooNew
@@ -223,7 +225,7 @@ final class HeadFolder<Storage: BlobStorage> {
         // Another account's heads are not resolved, unless a marker says that it is the same account.
         found.isWhole = account.identifiers.contains(written.head.account)
         if found.isWhole { try await parts.resolveParts(written, &found) }
-        found.footprint = found.head.footprint
+        found.footprint = found.head.parts.footprint
         return found
     }
 

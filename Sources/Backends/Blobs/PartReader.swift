@@ -113,6 +113,7 @@ final class PartReader<Storage: BlobStorage> {
             guard let vector = try await readVector(part.vectorSegment, &problems) else { continue }
             parts[store] = part.part(over: nil, vector: vector, wrapping)
         }
+        try share.hold { $0.news += parts.footprint }
         if parts.count == written.count { indexes[name] = parts }
         return (parts, parts.count == written.count)
     }
@@ -122,6 +123,7 @@ final class PartReader<Storage: BlobStorage> {
         if name == .zero { return VersionVector() }
         if let vector = vectors[name] { return vector }
         let vector = try await readNamed(name, &problems, VectorSegment.decode)
+        if let vector { try share.hold { $0.news += vector.dots.count * MemoryLayout<Dot>.stride } }
         vectors[name] = vector
         return vector
     }
@@ -137,6 +139,8 @@ final class PartReader<Storage: BlobStorage> {
             return nil
         case .bytes(let content): bytes = content
         }
+        let held = try share.holdForDecoding(bytes.count, mostElements: Envelope.mostElements)
+        defer { share.release(held) }
         do throws(BlobFlaw) { return try decode(bytes) } catch {
             if error == .tooNew { throw RemoteError.tooNew }
             problems.append("The file s/\(name) is corrupt.")
@@ -189,6 +193,8 @@ final class PartReader<Storage: BlobStorage> {
             case .bytes(let content): bytes = content
             }
             size += bytes.count
+            let held = try share.holdForDecoding(bytes.count, mostElements: Segment.mostElements)
+            defer { share.release(held) }
             let segment: Segment
             do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping) } catch {
                 if error == .tooNew { throw RemoteError.tooNew }

@@ -19,6 +19,8 @@ package struct Segment: Equatable {
 
     /// The maximum length, in bytes.
     static let limit = 16 << 20
+    /// The most elements of a bucket's lists together: the entries of a store, and their origins.
+    static let mostElements = 2 * StoreBounds.entries
 
     init(store: String, bucket: Bucket, entries: [Key: Entry]) {
         self.store = store
@@ -30,6 +32,7 @@ package struct Segment: Equatable {
     /// - Parameter wrapping: how the account's keys are hashed.
     package init(decoding bytes: [UInt8], _ wrapping: Wrapping) throws(BlobFlaw) {
         var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
+        decoder.elementsLeft = Self.mostElements
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let store = try decoder.storeIdentifier()
             let (depth, high, low) = (Int(try decoder.byte()), Int(try decoder.byte()), Int(try decoder.byte()))
