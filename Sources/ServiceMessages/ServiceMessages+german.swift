@@ -384,6 +384,7 @@ extension ServiceMessages {
         "The account's key can't be read from {1} ({2}). Unlock the account again.":
             "Der Schlüssel des Kontos lässt sich nicht aus {1} lesen ({2}). Entsperren Sie das Konto erneut.",
         "The account's key is not on this device.": "Der Schlüssel des Kontos fehlt auf diesem Gerät.",
+        "The account's markers change all the time.": "Die Kontomarken ändern sich ständig.",
         "The account's values have not all arrived yet; try again after that.":
             "Die Werte des Kontos sind noch nicht alle angekommen; versuchen Sie es danach noch einmal.",
         "The address can't be used: {1}.": "Die Adresse lässt sich nicht verwenden: {1}.",

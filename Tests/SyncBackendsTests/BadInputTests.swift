@@ -76,7 +76,7 @@ import Testing
         let (storage, a, b) = try await world()
         let parts = Dictionary(uniqueKeysWithValues: (0..<400).map { ("store\($0)", part(.zero, [])) })
         for name in ["00000000000000f0", "00000000000000f1"] { storage.blobs["h/\(name)"] = head(b, parts) }
-        let budget = RemoteBudget(limit: 600_000)
+        let budget = RemoteBudget(limit: 6_000_000)
         func makeBackend() -> BlobBackend<MemoryStorage> {
             BlobBackend(storage: storage, environment: .system, executor: ThreadExecutor(), budget: budget)
         }
@@ -84,7 +84,7 @@ import Testing
         for _ in 0..<20 {
             let share = budget.share()
             // As much as the share may hold.
-            while (try? share.hold { $0.kept += 10_000 }) != nil {}
+            while (try? share.hold { $0.kept += 100_000 }) != nil {}
             others.append(share)
         }
         a.backend = makeBackend()
@@ -98,6 +98,45 @@ import Testing
         a.backend = makeBackend()
         _ = try await a.pull()
         #expect(!a.problems.contains { $0.contains("too large") })
+    }
+
+    @Test func `what decodes to much more than its bytes is refused before it is decoded`() async throws {
+        let (storage, a, b) = try await world()
+        // The shortest entries: each takes a hundred bytes in memory.
+        let names = (0..<60_000).map { String($0, radix: 36) }
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: b.origin)
+        let entry = Entry(stamp: stamp, n: 1, value: nil)
+        let tail = Dictionary(uniqueKeysWithValues: names.map { (Key(unchecked: $0), entry) })
+        storage.blobs["h/00000000000000f0"] = head(b, ["store": part(.zero, [], tail)])
+        let budget = RemoteBudget(limit: 6_000_000)
+        a.backend = BlobBackend(storage: storage, environment: .system, executor: ThreadExecutor(), budget: budget)
+        let error = await #expect(throws: RemoteError.self) { _ = try await a.pull() }
+        #expect(error?.code == .unavailable)
+        // Nothing stays counted.
+        try budget.share().hold { $0.kept = 2_900_000 }
+    }
+
+    @Test func `a server that shows other markers and heads at each look is given up`() async throws {
+        let (storage, a, b) = try await world()
+        try await a.sync()
+        let bytes = head(b, [store: part(.zero, [])])
+        let restless = RestlessStorage(base: storage) { folder in
+            if folder == BlobName.markers {
+                let marker = AccountMarker(identifier: Bits128(high: .random(in: 1 ... .max), low: 1), time: 1)
+                storage.blobs[BlobName.marker(marker.identifier)] = marker.encoded()
+            } else if folder == BlobName.heads {
+                let others = storage.blobs.filter { !$0.key.hasPrefix("h/") }
+                let names = (0..<8).map { _ in BlobName.head(Origin(bits: .random(in: 1 ... .max))) }
+                storage.blobs = others.merging(names.map { ($0, bytes) }) { $1 }
+            }
+        }
+        a.backend = BlobBackend(storage: restless, environment: .system, executor: ThreadExecutor())
+        // The first look has no earlier heads to miss.
+        _ = try await a.pull()
+        storage.requests = []
+        let error = await #expect(throws: RemoteError.self) { try await a.pull() }
+        #expect(error?.code == .unavailable)
+        #expect(storage.requests.count { $0.action == .list } < 20)
     }
 
     @Test func `however much accounts want to hold, the budget and its reserve are what they get`() {
@@ -457,4 +496,27 @@ import Testing
         try await b.sync()
         try await late.sync()
     }
+}
+
+/// A storage that changes whenever a folder is listed.
+private struct RestlessStorage: BlobStorage {
+    let base: MemoryStorage
+    let change: @Sendable (_ folder: String) -> Void
+
+    var traits: BackendTraits { base.traits }
+    func check(creatingFolder: Bool) async throws(RemoteError) -> [String] {
+        try await base.check(creatingFolder: creatingFolder)
+    }
+    func list(_ folder: String) async throws(RemoteError) -> [BlobListing] {
+        change(folder)
+        return try await base.list(folder)
+    }
+    func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
+        try await base.get(name, limit: limit, unless: version)
+    }
+    func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) { try await base.put(name, bytes) }
+    func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) { try await base.create(name, bytes) }
+    func delete(_ name: String) async throws(RemoteError) { try await base.delete(name) }
+    func hints() -> AsyncStream<Void> { base.hints() }
+    func close() {}
 }

@@ -190,11 +190,24 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     }
 
     /// Reads the heads, and the markers if they may have changed. An account without changes costs one listing.
+    /// - Throws: also `RemoteError.unavailable` if the markers are others each time, as an account's only are once.
     private func look(as origin: Origin) async throws(RemoteError) -> (RemoteAccount, FoundHeads) {
+        for _ in 0..<Self.mostLooks { if let found = try await lookOnce(as: origin) { return found } }
+        throw RemoteError(.unavailable, "The account's markers change all the time.")
+    }
+
+    private static var mostLooks: Int { 4 }
+
+    /// - Returns: `nil` if the markers have shown another account than the one that the heads were read for.
+    private func lookOnce(as origin: Origin) async throws(RemoteError) -> (RemoteAccount, FoundHeads)? {
         let (known, before) = (isThorough ? nil : account.seen, heads.found)
         var present: RemoteAccount
         if let known { present = known } else { present = try await account.look() }
-        var problems = try await heads.read(trustingVersions: !isThorough, as: origin)
+        var problems: [String]
+        do { problems = try await heads.read(trustingVersions: !isThorough, as: origin) } catch {
+            forgetUnneeded()
+            throw error
+        }
         let full = [BlobName.markers: account.markers.isFull, BlobName.segments: segments.isFull].filter(\.value)
         for folder in full.keys.sorted() {
             problems.append("The folder \(folder) holds too many files; some were not looked at.")
@@ -204,7 +217,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
             let identifiers = account.identifiers
             present = try await account.look()
             // Heads under the new identifier were not resolved yet.
-            if account.identifiers != identifiers { return try await look(as: origin) }
+            if account.identifiers != identifiers { return nil }
         }
         let found = heads.found.values.sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
         return (present, FoundHeads(found, of: present, problems: problems))
@@ -218,6 +231,14 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
     /// Releases the memory of what was read, which is joined or no longer needed.
     func forgetNews() { parts.forgetNews() }
 
+    /// Releases the memory of what was read, and of what is cached of segments that no head needs.
+    private func forgetUnneeded() {
+        let named = Set(heads.found.values.flatMap(\.head.segmentNames)).union(own.segmentNames)
+        parts.forget(besides: named)
+        segments.forget(besides: named)
+        forgetNews()
+    }
+
     /// Records what was joined, and makes the cursor.
     /// - Parameters:
     ///   - former: this device's last head, as the previous cursor has it.
@@ -226,10 +247,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         own.noteJoined()
         witness.note(heads.found.values.map(\.seen), joined: news.heads)
         (joined, self.foundDamage) = (news, foundDamage)
-        let named = Set(heads.found.values.flatMap(\.head.segmentNames)).union(own.segmentNames)
-        parts.forget(besides: named)
-        segments.forget(besides: named)
-        forgetNews()
+        forgetUnneeded()
         garbage.noteHeads()
         await garbage.sweep()
         var cursor = BlobCursor()
