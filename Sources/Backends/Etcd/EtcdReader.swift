@@ -124,15 +124,13 @@ final class EtcdReader {
             let key = String(validating: row.key.dropFirst(folder), as: UTF8.self)
             guard let key, key.utf8.count <= EntryLimits.keyBytes,
                 let entry = try? EtcdEntry(decoding: row.value),
-                let whole = try await whole(entry, store, at: revision)
+                let whole = try await whole(entry, store, at: revision, besides: bytes)
             else {
                 reading.problem = "An entry of the store \(store) is corrupt."
                 continue
             }
             bytes += whole.value?.count ?? 0
-            guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
-            // Values in parts are not among the rows, so the rows' memory doesn't include them.
-            try share.hold { $0.news = max($0.news, 2 * bytes) }
+            try hold(bytes, of: store)
             reading.state.entries[Key(unchecked: key)] = whole
         }
         reading.state.vector = vector(vectors, layout.vectors(store).count)
@@ -154,8 +152,17 @@ final class EtcdReader {
         return VersionVector(seen)
     }
 
+    /// Counts the values of a store. Those in parts are not among the rows, so the rows' memory doesn't include them.
+    private func hold(_ bytes: Int, of store: String) throws(RemoteError) {
+        guard bytes <= EtcdPages.mostBytes else { throw EtcdPages.excess(store) }
+        try share.hold { $0.news = max($0.news, 2 * bytes) }
+    }
+
     /// Returns an entry with its value; `nil` if parts are missing.
-    private func whole(_ entry: EtcdEntry, _ store: String, at revision: Int64) async throws(RemoteError) -> Entry? {
+    /// - Parameter other: how many bytes of other values are in memory.
+    private func whole(
+        _ entry: EtcdEntry, _ store: String, at revision: Int64, besides other: Int
+    ) async throws(RemoteError) -> Entry? {
         guard let bytes = entry.partedBytes else { return entry.entry }
         guard bytes <= StoreBounds.bytes else { return nil }
         var (value, range) = ([UInt8](), EtcdRange(under: layout.parts(store, entry.entry.dot)))
@@ -165,6 +172,7 @@ final class EtcdReader {
             let page = try RemoteError.reading { () throws(EtcdFlaw) in try EtcdRows(answer, to: range) }
             let before = value.count
             value += page.rows.flatMap(\.value)
+            try hold(other + value.count, of: store)
             // A server could send empty pages without end.
             guard page.hasMore, before < value.count, value.count < bytes, let last = page.rows.last else { break }
             range.key = last.key + [0]
