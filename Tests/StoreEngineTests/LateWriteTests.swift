@@ -56,6 +56,18 @@ import Testing
         #expect(store.value(for: key("changed")) == .integer(2))
     }
 
+    @Test func `a late write loses to a later one also after other keys have become local`() throws {
+        let device = try Device()
+        try device.write([("a", .integer(1))])
+        let store = try device.store()
+        let base = store.generation
+        try device.write([("a", .integer(2))])
+        _ = try store.replaceLocalKeys(LocalKeys(["other"]))
+        #expect(
+            try store.stage(setting: [(key("a"), .integer(3))], removing: [], unlessChangedSince: base, setAt: 1) == [])
+        #expect(store.value(for: key("a")) == .integer(2))
+    }
+
     @Test func `a late write wins over what a salvage has brought back`() throws {
         let device = try Device()
         try device.write([("a", .integer(1)), ("b", .integer(1))], to: layer)

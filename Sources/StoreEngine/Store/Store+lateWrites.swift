@@ -41,8 +41,8 @@ extension Store {
         }
         // A later generation than the present one is another database's.
         guard base != 0, base <= generation else { return false }
-        // A salvage gives everything the generation from which it knows the changes, whatever is older in truth.
-        return record.generation > base && (isKnown || record.generation != knownFrom)
+        // A salvage gives everything the generation at which its database begins, whatever is older in truth.
+        return record.generation > base && (isKnown || record.generation != database.generationBase)
     }
 
     /// Puts a value into a key's history, as a change after which the key gets its present content back.
