@@ -406,21 +406,26 @@ import Testing
         #expect(try !device.store().isProvisionalHere(key("pending")))
     }
 
-    @Test func `what was pending follows what it has replaced, be it a value or a removal`() throws {
+    @Test(arguments: [false, true])
+    func `what was pending follows what it has replaced, be it a value or a removal`(isExcluded: Bool) throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.database.completeDownload(cursor: [1])
         try device.write([("changed", .integer(1)), ("removed", .integer(1)), ("kept", .integer(1))])
         try device.database.markPublished(["app": 3], under: device.database.origin)
         let published = try device.store().snapshot().state
+        if isExcluded { try device.database.synchronize(store: "app", false) }
         try device.write([("changed", .integer(2))])
         try device.store().stage(setting: [], removing: [key("removed")])
         try device.database.commit()
         device.close()
         let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
-        #expect(report.salvagedValues == 1)
+        // Of an excluded store, what was published is only here as well.
+        #expect(report.salvagedValues == (isExcluded ? 2 : 1))
         try device.reopen()
         let store = try device.store()
-        #expect(store.values == [key("changed"): .integer(2)] && store.pendingChanges == 2)
+        #expect(store.values[key("changed")] == .integer(2) && store.values[key("removed")] == nil)
+        #expect(store.pendingChanges == (isExcluded ? 3 : 2))
+        if isExcluded { try device.database.synchronize(store: "app", true) }
         try device.join(Join.plan(store, taking: published, isFirstDownload: true), cause: .downloaded)
         #expect(store.values == [key("changed"): .integer(2), key("kept"): .integer(1)])
     }

@@ -75,7 +75,7 @@ extension Salvage {
             for row in last {
                 // What was written to an account that was here follows the values that it replaced, and may be a removal.
                 let isPending = row.isOwn && row.sequence > published
-                let keepsStamp = isPending && isDownloaded && !isOnlyHere
+                let keepsStamp = isPending && isDownloaded
                 guard isPending || isOnlyHere, isValue(row, in: name) || keepsStamp && isRemoval(row) else { continue }
                 saved.changes.append(
                     SavedChange(
