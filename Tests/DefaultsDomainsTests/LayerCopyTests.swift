@@ -160,10 +160,14 @@ struct LayerCopyTests {
     @Test func `what an outbox has is shown until the service says what it has`() {
         var copy = LayerCopy()
         copy.write(["a": .integer(1)])
-        copy.preload(["a": .integer(5), "b": .integer(5)])
+        copy.preload(
+            ["a", "b"].map { Outbox.Write(key: $0, value: .integer(5), isHost: false, time: 7, generation: 0) })
         #expect(copy.visible == ["a": .integer(1), "b": .integer(5)])
+        // What was shown was set before, although its clock was ahead.
+        copy.write(["b": .integer(6)], at: 5)
+        #expect(copy.time("b") == 8 && copy.visible["b"] == .integer(6))
         _ = copy.loaded(1, isComplete: true, [:])
-        #expect(copy.visible == ["a": .integer(1)])
+        #expect(copy.visible == ["a": .integer(1), "b": .integer(6)])
     }
 
     @Test func `what is sent after the service went names the generation that was known, and what changed since wins`()

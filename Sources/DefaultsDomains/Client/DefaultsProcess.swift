@@ -149,13 +149,13 @@ final class DefaultsProcess: Sendable {
                     $0.store != nil && $0.store?.string == state.roaming[domain]?.store
                 }
                 state.roaming[domain]?.preloaded = Changes(roaming.map { ($0.key, $0.value) }) { $1 }
+                state.roaming[domain]?.shownTimes = Dictionary(roaming.map { ($0.key, $0.time) }) { $1 }
                 update.roaming(domain, &state)
                 for isHost in [false, true] {
                     let layer = SearchList.Layer(of: domain, isHost: isHost)
                     let writes = outbox.writes.filter { $0.isHost == isHost && $0.store == nil }
-                    let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
-                    state.layers[layer, default: LayerCopy()].preload(changes)
-                    update.layer(layer, changes.keys, state)
+                    state.layers[layer, default: LayerCopy()].preload(writes)
+                    update.layer(layer, writes.map(\.key), state)
                 }
             }
         }

@@ -76,6 +76,8 @@ package struct LayerCopy {
     private var uncertain: Changes = [:]
     /// When the keys that wait were set, in microseconds since 1970.
     private var times: [Text: Int64] = [:]
+    /// When what an outbox holds was set, as it was shown. What is set here is later, whatever the clock says.
+    private var shownTimes: [Text: Int64] = [:]
     /// What this process has delivered for ended ones since the service went.
     private var delivered: [Text: Outbox.Write] = [:]
 
@@ -123,7 +125,7 @@ package struct LayerCopy {
         _ changes: Changes, at time: Int64 = 0, isWhole: Bool = false, replacingAll replacesAll: Bool = false,
         ticket: Ticket? = nil
     ) {
-        for key in changes.keys { times[key] = time }
+        for key in changes.keys { times[key] = Outbox.Write.time(time, after: shownTimes[key]) }
         var write = Write(changes: changes, isWhole: isWhole, tickets: ticket.map { [$0] } ?? [])
         if isWhole { write.own = Set(changes.keys) }
         if replacesAll && generation == nil {
@@ -155,8 +157,10 @@ package struct LayerCopy {
     }
 
     /// Shows what an outbox holds, as long as nothing is known of the service's values.
-    package mutating func preload(_ changes: Changes) {
+    package mutating func preload(_ writes: [Outbox.Write]) {
         guard generation == nil else { return }
+        let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
+        for write in writes { shownTimes[write.key] = write.time }
         base.make(changes)
         for (key, value) in changes where pendingValue(key) == nil { visible[key] = value }
     }

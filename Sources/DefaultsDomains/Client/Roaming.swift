@@ -22,6 +22,8 @@ struct Roaming: Sendable {
     var mirror: StoreMirror?
     /// What an outbox holds, which is shown until the store's values arrive.
     var preloaded: Changes = [:]
+    /// When that was set, in microseconds since 1970.
+    var shownTimes: [Text: Int64] = [:]
     /// Whether the store's values have arrived.
     var isLoaded = false
     /// The keys whose own values in the domain go once the store has taken what was written to it.
@@ -251,7 +253,8 @@ extension DefaultsProcess {
             let isFirst = state.roaming[domain]?.isLoaded == false
             for key in written ?? [] {
                 state.roaming[domain]?.preloaded[key] = nil
-                state.roaming[domain]?.times[key] = Self.now
+                let shown = state.roaming[domain]?.shownTimes[key]
+                state.roaming[domain]?.times[key] = Outbox.Write.time(Self.now, after: shown)
             }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
             state.roaming[domain]?.isLoaded = isLoaded

@@ -57,6 +57,12 @@ package struct Outbox: Equatable, Sendable {
             self.owner = owner
             self.program = program
         }
+
+        /// Returns the time of a write that is made now and follows one that the process has seen, whose clock may have
+        /// been ahead.
+        static func time(_ now: Int64, after seen: Int64?) -> Int64 {
+            seen.map { max(now, $0 < .max ? $0 + 1 : now) } ?? now
+        }
     }
 
     /// The domain.
