@@ -18,12 +18,12 @@ extension Clients {
         guard hasRoom(for: kind, client) else {
             return putOff(call, kind, client)
         }
-        begin(call, kind)
+        begin(call, kind, client)
         return true
     }
 
-    private func begin(_ call: IncomingCall, _ kind: CallKind) {
-        if call.message.expectsReply { noteSent(kind.unweighed, to: call.peer) }
+    private func begin(_ call: IncomingCall, _ kind: CallKind, _ client: Client) {
+        if call.message.expectsReply { noteSent(kind.unweighed, to: client, call.peer) }
     }
 
     /// Whether a call is answered now. What libsystemd answers waits neither behind other calls nor for the end of a rest,
@@ -84,7 +84,7 @@ extension Clients {
         }
         do {
             var work = WaitingWork(bytes: kind.answer, takesLong: kind.mayTakeLong, held: size) { [unowned self] in
-                begin(kept, kind)
+                begin(kept, kind, self.client(kept.peer))
                 kept.dispatch()
             }
             if !call.message.expectsReply { work.kind = .unansweredCall }
@@ -151,8 +151,9 @@ extension Clients {
     private static let noticeable: UInt64 = 1000
 
     /// Counts bytes that were sent to a peer.
-    func noteSent(_ bytes: Int, to peer: Peer) {
-        let client = client(peer)
+    func noteSent(_ bytes: Int, to peer: Peer) { noteSent(bytes, to: client(peer), peer) }
+
+    private func noteSent(_ bytes: Int, to client: Client, _ peer: Peer) {
         if client.delivery.noteSent(bytes) { keep(client, peer) }
     }
 }
@@ -220,7 +221,7 @@ struct CallKind {
         }
     }
 
-    /// Whether the call may bring any number of values.
+    /// Whether the call may bring any number of bytes.
     var bringsMuch: Bool { arguments == .max }
 
     /// Returns why the call is refused before it is read; `nil` if it isn't.
@@ -243,11 +244,10 @@ struct CallKind {
         "TrimHistory", "BackUp", "Adopt", "Delete",
     ]
 
-    /// The calls with large arguments, and their bounds. `.max` means that they are bounded while they are read.
+    /// The calls with large arguments, and their bounds. `.max` means that they are bounded while they are read: those
+    /// of values, and those of one key, which is read as fast as it is measured.
     static let largeArguments = [
-        "SetValue": Int.max, "Apply": .max, "GetValues": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20,
-        "CheckBackend": 1 << 20,
-        // So that a key that is too long gets the error for that.
-        "GetValue": largestArguments, "RemoveValue": largestArguments, "GetHistory": largestArguments,
+        "SetValue": Int.max, "Apply": .max, "GetValues": .max, "GetValue": .max, "RemoveValue": .max,
+        "GetHistory": .max, "RegisterManifest": largestArguments, "SignIn": 1 << 20, "CheckBackend": 1 << 20,
     ]
 }

@@ -65,7 +65,12 @@ extension Message {
 
     /// Reads a key to be written.
     func readKey() throws -> Key {
-        try Key(try readString())
+        try Key(try readKeyText())
+    }
+
+    /// Reads the text of a key, which may be much too long for one, so that it gets the error for that.
+    func readKeyText() throws(BusError) -> String {
+        try readString(atMost: CallKind.largestArguments)
     }
 }
 

@@ -14,7 +14,7 @@ extension UserStore {
 
     func getValue(_ call: MethodCall) throws {
         try checkReadable()
-        let name = try call.message.readString()
+        let name = try call.message.readKeyText()
         // An overlong name is not repeated, because the answer would be as large as the call.
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
             throw BusError.store(.noSuchKey, "There can be no such key.")
@@ -191,7 +191,7 @@ extension UserStore {
 
     func getHistory(_ call: MethodCall) throws {
         try checkReadable()
-        let name = try call.message.readString()
+        let name = try call.message.readKeyText()
         _ = try call.message.readFlags()
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
             throw BusError.store(.noSuchKey, "There can be no such key.")
