@@ -57,6 +57,9 @@ struct SettingsTests {
                 [Store]
                 Keys=10
                 TotalBytes=64K
+                [Domain]
+                Keys=20
+                TotalBytes=128K
                 [User]
                 Stores=3
                 DatabaseBytes=2M
@@ -75,6 +78,7 @@ struct SettingsTests {
         (expected.pace.coalescing, expected.pace.shortestPoll) = (.seconds(3), .seconds(10))
         expected.pace.longestPoll = .seconds(3600)
         (expected.limits.keys, expected.limits.totalBytes) = (10, 65536)
+        (expected.layerLimits.keys, expected.layerLimits.totalBytes) = (20, 131_072)
         (expected.bounds.stores, expected.bounds.databaseBytes) = (3, 2 << 20)
         (expected.bounds.subscriptions, expected.bounds.subscriptionsPerConnection) = (4, 5)
         (expected.bounds.registeredManifests, expected.bounds.waitingCalls) = (0, 6)
@@ -104,6 +108,10 @@ struct SettingsTests {
             SettingsFile(path: "", text: "[Sync]\nFolderRoot=\nFolderRoot=/srv/b"),
         ])
         #expect(cleared.settings.folderRoots == ["/srv/b"] && cleared.errors.isEmpty)
+        let odd = Settings.read([
+            SettingsFile(path: "", text: "[Sync]\nFolderRoot=/srv//a/./b/\nFolderRoot=/\nFolderRoot=/srv/../b")
+        ])
+        #expect(odd.settings.folderRoots == ["/srv/a/b", "/"] && odd.errors.map(\.line) == [4])
     }
 
     @Test(

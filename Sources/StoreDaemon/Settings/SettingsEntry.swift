@@ -40,12 +40,17 @@ struct SettingsEntry: Sendable {
     ]
 
     private static let sync: [SettingsEntry] = [
-        SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path", isList: true) {
+        SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path without ..", isList: true) {
             settings, value in
             // An empty value clears the list of earlier files.
             if value.isEmpty { settings.folderRoots = [] }
-            guard value.first == "/" else { return value.isEmpty }
-            settings.folderRoots.append(String(value))
+            guard value.utf8.first == UInt8(ascii: "/") else { return value.isEmpty }
+            // Split by bytes as the kernel does. Swift doesn't see a slash before a combining character.
+            let names = value.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }.filter {
+                $0 != "."
+            }
+            if names.contains("..") { return false }
+            settings.folderRoots.append("/" + names.joined(separator: "/"))
             return true
         },
         SettingsEntry(

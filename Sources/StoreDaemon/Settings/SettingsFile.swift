@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Files of settings have the format of systemd's: sections, Key=value, and comments. A later file replaces the values
-// of earlier ones and adds to their lists; an empty value clears a list. A key may occur twice in a file only if it is
-// a list's.
+// of earlier ones and adds to their lists; an empty value clears a list. A key may occur twice in a section of a
+// file only if it is a list's.
 //
 // A wrong line doesn't invalidate the others: a service with half of its settings is better than none. But a wrong line
 // must not lift a restriction: see `keepClosed(_:_:)`.
@@ -86,8 +86,8 @@ private struct SettingsReader {
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
         let entry = try self.entry(key)
-        guard seen.insert(key).inserted || entry.isList else {
-            throw LineError(reason: "\(key)= is set twice; only lists may be")
+        guard seen.insert(entry.section + "." + key).inserted || entry.isList else {
+            throw LineError(reason: "\(key)= is set twice in this file; only FolderRoot= may be")
         }
         guard entry.set(&settings, value) else {
             throw LineError(reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)")
