@@ -105,7 +105,7 @@ extension AccountSync {
         return true
     }
 
-    var pauseReason: RemoteError { lastError ?? RemoteError(.unavailable, "Sync is paused on this device.") }
+    var pauseReason: RemoteError { lastError ?? .paused }
 
     /// Runs the cycles that are due.
     package func runDueCycles() async {
@@ -164,4 +164,9 @@ extension AccountSync {
         if replica.isWith(backend) { replica.cycle.cut(monotonicTime()) }
         return .failure(error)
     }
+}
+
+extension RemoteError {
+    /// Why nothing is synced while the user has paused that.
+    package static let paused = RemoteError(.unavailable, "Sync is paused on this device.")
 }

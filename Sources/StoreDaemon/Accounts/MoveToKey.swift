@@ -42,6 +42,8 @@ final class MoveToKey {
         let file = try account.saved.signedIn()
         let isUnderWay = keys.isMoving(file)
         if !isUnderWay, change == .encryption, file.isEncrypted == true { return }
+        // Sync says so itself, but not of an account that isn't used because encryption is required.
+        if !isUnderWay, file.isPaused == true, !sync.hasBackend { throw BusError(remote: .paused) }
         if !isUnderWay, change == .replacement, file.isEncrypted != true {
             throw BusError.store(
                 .conflict, "The account is not encrypted, so it has no key to replace; encrypt it instead.")
