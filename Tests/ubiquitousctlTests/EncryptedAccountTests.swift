@@ -243,6 +243,24 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "it needs root, to have a disk that is full"))
+    func `a move that has begun is in the status until it is complete`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.mountSmallDisk("folder", bytes: 512 << 10)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            expect(try await terminal.line("cat /dev/zero >\(folder)/filler"), 1)
+            expect(try await terminal.ctl("account", "encrypt"), 4, "has begun")
+            #expect(try await terminal.ctl("status").output.contains("Moving        to a new key"))
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""move":"encrypt""#))
+            try FileManager.default.removeItem(atPath: folder + "/filler")
+            expect(try await terminal.ctl("account", "encrypt"), 0)
+            #expect(!(try await terminal.ctl("status").output.contains("Moving")))
+            #expect(try await terminal.ctl("status", "--json").output.contains(#""move":"""#))
+        }
+    }
+
     @Test func `words that nobody has confirmed are told of until somebody has`() async throws {
         try await Terminal.with { terminal in
             let url = "folder://" + (try terminal.device.directory.makeDirectory("folder", mode: 0o700))

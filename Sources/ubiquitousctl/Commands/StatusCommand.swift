@@ -26,16 +26,22 @@ struct StatusCommand: ServiceCommand {
     func perform() async throws {
         if everybody { return try await showEverybody() }
         let uid = try service.uid()
-        let (account, errors) = try await Progress.showing("Waiting for the service") {
+        let (account, move, errors) = try await Progress.showing("Waiting for the service") {
             let connection = try await service.connect()
-            let account = try await connection.account(ofUser: uid).properties()
-            return (account, try await connection.manager.properties().settingsErrors)
+            let object = connection.account(ofUser: uid)
+            let account = try await object.properties()
+            let move = account.isSignedIn ? try await object.move() : ""
+            return (account, move, try await connection.manager.properties().settingsErrors)
         }
-        if json { return Output.print(json: account.json(["settings-errors": .strings(errors)])) }
+        if json {
+            return Output.print(
+                json: account.json(["settings-errors": .strings(errors), "move": .string(Text(move))]))
+        }
         let style = Style(for: STDOUT_FILENO)
         let settings = errors.map { ("Settings", style.red(Output.printable($0))) }
         let damage = account.damage.map { [("Damage", style.red(Output.printable($0)))] } ?? []
-        for (name, text) in account.lines + damage + settings {
+        let moves = move.isEmpty ? [] : [("Moving", style.yellow("to a new key; goes on after each sync"))]
+        for (name, text) in account.lines + moves + damage + settings {
             let padding = String(repeating: " ", count: 14 - name.count)
             Output.print(style.dim(name + padding) + text)
         }

@@ -16,6 +16,13 @@ extension AccountObject {
         }
     }
 
+    /// Throws if the last cycle has passed over something that it could not read, such as a damaged upload of another
+    /// device. The cycle itself counts as done.
+    @BusActor
+    func checkIsAllRead() async throws {
+        if let error = try await properties().lastError { throw error }
+    }
+
     nonisolated static var paused: Failure {
         Failure(
             .unreachable, "Sync is paused on this device.",
@@ -35,11 +42,15 @@ extension AccountObject {
         return try await properties()
     }
 
+    /// Returns how this device moves the account to a new key that only it has; empty if it doesn't.
+    @BusActor
+    func move() async throws -> String { try await devices().first { $0.isThisOne }?.moves ?? "" }
+
     /// Whether this device moves the account to a new key that only it has.
     @BusActor
     func isMoving() async throws -> Bool {
         guard try await properties().isSignedIn else { return false }
-        return try await devices().contains { $0.isThisOne && !$0.moves.isEmpty }
+        return try await !move().isEmpty
     }
 
     /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
