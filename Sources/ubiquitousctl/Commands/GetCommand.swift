@@ -44,9 +44,11 @@ struct GetCommand: ServiceCommand {
     func perform() async throws {
         let value = try await options.withStore { store in
             if fresh {
-                try await options.service.account().unlessPaused {
+                let account = try await options.service.account()
+                try await account.unlessPaused {
                     _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote)
                 }
+                try await account.checkIsAllRead()
             }
             return try await store.value(key)
         }

@@ -40,9 +40,11 @@ struct SynchronizeCommand: ServiceCommand {
             let account = store.connection.account(ofUser: uid)
             return try await Progress.showing(wait ? "Synchronizing" : "Writing to disk") {
                 do {
-                    return try await account.unlessPaused {
+                    let accepted = try await account.unlessPaused {
                         try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
                     }
+                    if wait { try await account.checkIsAllRead() }
+                    return accepted
                 } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
                     throw Failure(
                         .unreachable, "This takes longer than \(timeout) s.",
