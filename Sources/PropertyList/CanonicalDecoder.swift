@@ -8,8 +8,8 @@
 public struct CanonicalDecoder: Sendable {
     private let input: ArraySlice<UInt8>
 
-    /// How many more elements ``count(elementBytes:)`` may count: an element of a few bytes can take a hundred in memory.
-    public var elementsLeft = Int.max
+    /// Is asked before elements are read, with the bytes that they take in memory. If it returns false, decoding fails.
+    public var takesMemory: (@Sendable (_ bytes: Int) -> Bool)?
 
     /// The current position, in bytes from the start of the input.
     public private(set) var offset = 0
@@ -41,15 +41,15 @@ public struct CanonicalDecoder: Sendable {
     }
 
     /// Reads a count of elements, each of which takes at least `elementBytes` (1 or more) in the rest of the input. A
-    /// count that can't fit is refused, as is one above ``elementsLeft``. Even so, do not reserve memory for all of them at once: an element may be much
+    /// count that can't fit is refused. Even so, do not reserve memory for all of them at once: an element may be much
     /// larger in memory.
-    public mutating func count(elementBytes: Int = 1) throws(CanonicalDecodingError) -> Int {
+    /// - Parameter memory: about how many bytes an element takes in memory; ``takesMemory`` may refuse them.
+    public mutating func count(elementBytes: Int = 1, memory: Int = 0) throws(CanonicalDecodingError) -> Int {
         let start = offset
         let count = try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
-        guard count <= elementsLeft else {
+        if memory > 0, count > 0, takesMemory?(count * memory) == false {
             throw CanonicalDecodingError(.countBeyondEnd(UInt64(count)), offset: start)
         }
-        elementsLeft -= count
         return count
     }
 

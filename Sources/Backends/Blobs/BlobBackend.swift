@@ -76,7 +76,7 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         heads = HeadFolder(storage, of: account, parts, share, mostBytes: mostHeadBytes)
         writer = HeadWriter(segments, parts, of: account)
         cutter = PartCutter(segments, parts)
-        own = OwnHead(storage, of: account, segments, writer, environment)
+        own = OwnHead(storage, of: account, segments, writer, share, environment)
         garbage = BlobGarbage(storage, heads, segments, own, environment)
     }
 

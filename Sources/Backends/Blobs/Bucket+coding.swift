@@ -20,7 +20,7 @@ extension CanonicalDecoder {
         var base: [BaseSegment] = []
         var next = 0
         let hashes = 1 << Bucket.mostDepth
-        for _ in 0..<(try count(elementBytes: 17)) {
+        for _ in 0..<(try count(elementBytes: 17, memory: 48)) {
             let start = offset
             let depth = Int(try byte())
             let name = try bits128()

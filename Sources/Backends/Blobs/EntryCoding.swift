@@ -73,7 +73,7 @@ extension CanonicalEncoder {
 extension CanonicalDecoder {
     mutating func originTable() throws(CanonicalDecodingError) -> [Origin] {
         var origins: [Origin] = []
-        for _ in 0..<(try count(elementBytes: 8)) {
+        for _ in 0..<(try count(elementBytes: 8, memory: 16)) {
             let start = offset
             let origin = Origin(bits: try fixed64())
             if let last = origins.last, last >= origin { throw failure("origins are out of order", at: start) }
@@ -95,7 +95,7 @@ extension CanonicalDecoder {
     /// Reads sorted keys.
     mutating func keys() throws(CanonicalDecodingError) -> [Key] {
         var keys: [Key] = []
-        for _ in 0..<(try count()) {
+        for _ in 0..<(try count(memory: 128)) {
             let start = offset
             let key = try key()
             if let last = keys.last, last >= key { throw failure("keys are out of order", at: start) }
@@ -106,7 +106,7 @@ extension CanonicalDecoder {
 
     mutating func entries(_ origins: [Origin]) throws(CanonicalDecodingError) -> [Key: Entry] {
         let start = offset
-        let count = try count(elementBytes: EntryLimits.shortestEntry)
+        let count = try count(elementBytes: EntryLimits.shortestEntry, memory: RemoteHoldings.entry)
         guard count <= StoreBounds.entries else { throw failure("there are too many entries", at: start) }
         var entries: [Key: Entry] = [:]
         var last: Key?
@@ -123,7 +123,7 @@ extension CanonicalDecoder {
     mutating func vector(_ origins: [Origin]) throws(CanonicalDecodingError) -> VersionVector {
         var vector = VersionVector()
         var last: Origin?
-        for _ in 0..<(try count(elementBytes: 2)) {
+        for _ in 0..<(try count(elementBytes: 2, memory: 16)) {
             let start = offset
             let origin = try origin(in: origins)
             if let last, last >= origin { throw failure("a version vector is out of order", at: start) }

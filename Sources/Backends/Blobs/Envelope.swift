@@ -21,8 +21,6 @@ enum Envelope {
     static let vector = Array("UKVc".utf8)
     static let index = Array("UKVi".utf8)
     static let sumBytes = 32
-    /// The most elements of a blob's lists together: eight for each store of a head with as many as may be.
-    static let mostElements = 8 * Head.mostStores
 
     /// Begins a blob.
     static func begin(_ magic: [UInt8], capacity: Int = 0) -> CanonicalEncoder {
@@ -66,7 +64,6 @@ enum Envelope {
         }
         if format < Self.format { throw .tooOld }
         guard format == Self.format, wrapping == plain else { throw .tooNew }
-        decoder.elementsLeft = mostElements
         return decoder
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import BackendSupport
+package import BackendSupport
 internal import PropertyList
 internal import Replication
 
@@ -17,8 +17,11 @@ package enum Index {
         return encoder.bytes
     }
 
-    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> [String: WrittenPart] {
+    package static func decode(
+        _ bytes: [UInt8], in memory: DecodingMemory? = nil
+    ) throws(BlobFlaw) -> [String: WrittenPart] {
         var decoder = try Envelope.openNamed(bytes, Envelope.index)
+        decoder.takesMemory = memory?.take
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let parts = try decoder.parts(try decoder.originTable(), isIndex: true)
             try decoder.finish()
@@ -54,8 +57,9 @@ extension WrittenHead {
         return Envelope.seal(encoder)
     }
 
-    package init(decoding bytes: [UInt8]) throws(BlobFlaw) {
+    package init(decoding bytes: [UInt8], in memory: DecodingMemory? = nil) throws(BlobFlaw) {
         var decoder = try Envelope.open(bytes, Envelope.head)
+        decoder.takesMemory = memory?.take
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in try WrittenHead(&decoder) }
     }
 
@@ -68,7 +72,7 @@ extension WrittenHead {
         let origins = try decoder.originTable()
         absent = []
         var last: String?
-        for _ in 0..<(try decoder.count(elementBytes: 2)) {
+        for _ in 0..<(try decoder.count(elementBytes: 2, memory: 64)) {
             last = try decoder.storeIdentifier(after: last)
             if let last { absent.insert(last) }
         }
@@ -157,7 +161,7 @@ extension CanonicalDecoder {
         var parts: [String: WrittenPart] = [:]
         var last: String?
         let start = offset
-        let count = try count(elementBytes: 22)
+        let count = try count(elementBytes: 22, memory: 320)
         // A decoded part takes ten times as many bytes as an encoded one.
         guard count <= Head.mostStores else { throw failure("it names too many stores", at: start) }
         for _ in 0..<count {
@@ -201,7 +205,7 @@ extension CanonicalDecoder {
     private mutating func replacedSegments() throws(CanonicalDecodingError) -> [Int: Bits128] {
         var replaced: [Int: Bits128] = [:]
         var next: UInt64 = 0
-        for _ in 0..<(try count(elementBytes: 17)) {
+        for _ in 0..<(try count(elementBytes: 17, memory: 48)) {
             let start = offset
             let place = try varint()
             guard place >= next, place < 1 << Bucket.mostDepth else {

@@ -20,6 +20,8 @@ struct FoundHead {
     var isWhole = true
     /// What to report about it, as sentences for users.
     var problems: [String] = []
+    /// How many sentences of a head are kept.
+    static let mostProblems = 4
 
     var identity: HeadIdentity { HeadIdentity(origin: head.origin, digest: digest, sequence: head.sequence) }
 
@@ -104,7 +106,10 @@ final class HeadFolder<Storage: BlobStorage> {
                 "\(BlobName.heads)/\(listing.name)", limit: wrapping.headLimit, unless: nil)
             guard case .content(let bytes, _) = content else { continue }
             // The first pull reports heads that can't be read for other reasons.
-            do throws(BlobFlaw) { _ = try wrapping.head(bytes) } catch {
+            let memory = DecodingMemory(in: share)
+            defer { memory.release() }
+            do throws(BlobFlaw) { _ = try wrapping.head(bytes, in: memory) } catch {
+                try memory.check()
                 if error == .tooNew { throw RemoteError.tooNew }
                 if error == .otherKey, account.protection.held == nil { throw RemoteError.keyNeeded }
             }
@@ -129,11 +134,13 @@ final class HeadFolder<Storage: BlobStorage> {
                 problems.append("The heads in the folder h are too large together; some were not read.")
                 break
             }
+            var news = 0
+            try share.hold { news = $0.news }
             guard let head = try await read(listing, trustingVersions: trustingVersions, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
-            // The previous heads stay in memory until all are read.
-            try share.hold { $0.kept = max($0.kept, bytes) }
+            // The previous heads stay in memory until all are read. What decoding took is in the head, and counted so.
+            try share.hold { ($0.kept, $0.news) = (max($0.kept, bytes), news) }
         }
         self.found = found
         try share.hold { $0.kept = bytes }
@@ -199,9 +206,10 @@ final class HeadFolder<Storage: BlobStorage> {
         }
         let written: WrittenHead
         let wrapping = try account.wrapping
-        let held = try share.holdForDecoding(bytes.count, mostElements: Envelope.mostElements)
-        defer { share.release(held) }
-        do throws(BlobFlaw) { written = try wrapping.head(bytes) } catch {
+        let memory = DecodingMemory(in: share)
+        do throws(BlobFlaw) { written = try wrapping.head(bytes, in: memory) } catch {
+            memory.release()
+            try memory.check()
             switch error {
             case .tooNew: throw RemoteError.tooNew
             case .otherKey where !account.protection.isWanted:
@@ -225,6 +233,8 @@ final class HeadFolder<Storage: BlobStorage> {
         // Another account's heads are not resolved, unless a marker says that it is the same account.
         found.isWhole = account.identifiers.contains(written.head.account)
         if found.isWhole { try await parts.resolveParts(written, &found) }
+        // Each of its parts may be corrupt.
+        found.problems = Array(found.problems.prefix(FoundHead.mostProblems))
         found.footprint = found.head.parts.footprint
         return found
     }

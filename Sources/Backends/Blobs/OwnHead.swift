@@ -37,6 +37,8 @@ final class OwnHead<Storage: BlobStorage> {
     private let account: BlobAccount<Storage>
     private let segments: SegmentFolder<Storage>
     private let writer: HeadWriter<Storage>
+    /// This account's share of the memory that all accounts may hold.
+    private let share: RemoteBudget.Share
     private let environment: Environment
     /// The heads of this device, from this process and the previous one.
     private var heads = OwnHeads()
@@ -51,10 +53,10 @@ final class OwnHead<Storage: BlobStorage> {
 
     init(
         _ storage: Storage, of account: BlobAccount<Storage>, _ segments: SegmentFolder<Storage>,
-        _ writer: HeadWriter<Storage>, _ environment: Environment
+        _ writer: HeadWriter<Storage>, _ share: RemoteBudget.Share, _ environment: Environment
     ) {
         (self.storage, self.account, self.segments, self.writer) = (storage, account, segments, writer)
-        self.environment = environment
+        (self.share, self.environment) = (share, environment)
     }
 
     /// The head that was published last under this device's name; `nil` if unknown.
@@ -207,11 +209,14 @@ final class OwnHead<Storage: BlobStorage> {
         let wrapping = try account.wrapping
         let content = try await storage.get(BlobName.head(origin), limit: wrapping.headLimit, unless: nil)
         guard case .content(let bytes, _) = content else { return false }
+        let memory = DecodingMemory(in: share)
+        defer { memory.release() }
         do throws(BlobFlaw) {
-            let head = try wrapping.head(bytes).head
+            let head = try wrapping.head(bytes, in: memory).head
             let found = HeadIdentity(origin: origin, digest: Head.digest(of: bytes), sequence: head.sequence)
             guard heads.mayRetire(found, upTo: sequence, joined: joined, environment.time()) else { return false }
         } catch {
+            try memory.check()
             if error == .tooNew || error == .otherKey || !heads.mayRetireDoubtful(origin, environment.time()) {
                 return false
             }

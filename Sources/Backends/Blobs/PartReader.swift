@@ -93,11 +93,20 @@ final class PartReader<Storage: BlobStorage> {
                 found.isWhole = false
                 continue
             }
-            found.head.parts[store] = part.part(over: index[store], vector: vector, wrapping)
+            found.head.parts[store] = try resolved(part, over: index[store], vector, wrapping)
             if found.head.parts[store] == nil {
                 found.problems.append("The part of the store \(store) in h/\(found.name) is corrupt.")
             }
         }
+    }
+
+    /// Returns a part with its version vector, which is a copy of its own if the part adds to the segment's.
+    private func resolved(
+        _ part: WrittenPart, over base: Head.Part?, _ vector: VersionVector, _ wrapping: Wrapping
+    ) throws(RemoteError) -> Head.Part? {
+        let dots = part.vector.dots.isEmpty ? 0 : vector.dots.count + part.vector.dots.count
+        try share.hold { $0.news += dots * MemoryLayout<Dot>.stride }
+        return part.part(over: base, vector: vector, wrapping)
     }
 
     /// Reads an index.
@@ -111,9 +120,8 @@ final class PartReader<Storage: BlobStorage> {
         var parts: [String: Head.Part] = [:]
         for (store, part) in written {
             guard let vector = try await readVector(part.vectorSegment, &problems) else { continue }
-            parts[store] = part.part(over: nil, vector: vector, wrapping)
+            parts[store] = try resolved(part, over: nil, vector, wrapping)
         }
-        try share.hold { $0.news += parts.footprint }
         if parts.count == written.count { indexes[name] = parts }
         return (parts, parts.count == written.count)
     }
@@ -123,13 +131,13 @@ final class PartReader<Storage: BlobStorage> {
         if name == .zero { return VersionVector() }
         if let vector = vectors[name] { return vector }
         let vector = try await readNamed(name, &problems, VectorSegment.decode)
-        if let vector { try share.hold { $0.news += vector.dots.count * MemoryLayout<Dot>.stride } }
         vectors[name] = vector
         return vector
     }
 
     private func readNamed<Content>(
-        _ name: Bits128, _ problems: inout [String], _ decode: ([UInt8]) throws(BlobFlaw) -> Content
+        _ name: Bits128, _ problems: inout [String],
+        _ decode: ([UInt8], DecodingMemory) throws(BlobFlaw) -> Content
     ) async throws(RemoteError) -> Content? {
         let bytes: [UInt8]
         switch try await segments.read(name) {
@@ -139,9 +147,10 @@ final class PartReader<Storage: BlobStorage> {
             return nil
         case .bytes(let content): bytes = content
         }
-        let held = try share.holdForDecoding(bytes.count, mostElements: Envelope.mostElements)
-        defer { share.release(held) }
-        do throws(BlobFlaw) { return try decode(bytes) } catch {
+        let memory = DecodingMemory(in: share)
+        do throws(BlobFlaw) { return try decode(bytes, memory) } catch {
+            memory.release()
+            try memory.check()
             if error == .tooNew { throw RemoteError.tooNew }
             problems.append("The file s/\(name) is corrupt.")
             return nil
@@ -193,10 +202,11 @@ final class PartReader<Storage: BlobStorage> {
             case .bytes(let content): bytes = content
             }
             size += bytes.count
-            let held = try share.holdForDecoding(bytes.count, mostElements: Segment.mostElements)
-            defer { share.release(held) }
+            let memory = DecodingMemory(in: share)
             let segment: Segment
-            do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping) } catch {
+            do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping, in: memory) } catch {
+                memory.release()
+                try memory.check()
                 if error == .tooNew { throw RemoteError.tooNew }
                 return .corrupt("The file s/\(name) is corrupt.")
             }
@@ -206,8 +216,7 @@ final class PartReader<Storage: BlobStorage> {
             if contents[name] == nil {
                 contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
             }
-            let memory = 2 * bytes.count + segment.entries.count * RemoteHoldings.entry
-            try share.hold { $0.news += memory }
+            try share.hold { $0.news += 2 * bytes.count }
             entries.merge(segment.entries) { $1 }
             guard entries.count <= StoreBounds.entries, size <= Segment.limit else {
                 return .corrupt(tooLarge(store))

@@ -3,7 +3,7 @@
 // Segments are named by the digest of their bytes, so that devices with the same content share them. Here are a bucket
 // of a store's base, and a version vector that has grown long.
 
-internal import BackendSupport
+package import BackendSupport
 internal import PropertyList
 package import Replication
 package import Sealing
@@ -19,8 +19,6 @@ package struct Segment: Equatable {
 
     /// The maximum length, in bytes.
     static let limit = 16 << 20
-    /// The most elements of a bucket's lists together: the entries of a store, and their origins.
-    static let mostElements = 2 * StoreBounds.entries
 
     init(store: String, bucket: Bucket, entries: [Key: Entry]) {
         self.store = store
@@ -29,10 +27,12 @@ package struct Segment: Equatable {
     }
 
     /// Reads a bucket.
-    /// - Parameter wrapping: how the account's keys are hashed.
-    package init(decoding bytes: [UInt8], _ wrapping: Wrapping) throws(BlobFlaw) {
+    /// - Parameters:
+    ///   - wrapping: how the account's keys are hashed.
+    ///   - memory: counts what decoding takes; `nil` for what needs no count.
+    package init(decoding bytes: [UInt8], _ wrapping: Wrapping, in memory: DecodingMemory? = nil) throws(BlobFlaw) {
         var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
-        decoder.elementsLeft = Self.mostElements
+        decoder.takesMemory = memory?.take
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let store = try decoder.storeIdentifier()
             let (depth, high, low) = (Int(try decoder.byte()), Int(try decoder.byte()), Int(try decoder.byte()))
@@ -65,8 +65,9 @@ package struct Segment: Equatable {
 /// Most of a long version vector; heads have what was added since. A vector gains an origin whenever a machine starts,
 /// and is never shortened, so it must not be in files that are written often.
 package enum VectorSegment {
-    package static func decode(_ bytes: [UInt8]) throws(BlobFlaw) -> VersionVector {
+    package static func decode(_ bytes: [UInt8], in memory: DecodingMemory? = nil) throws(BlobFlaw) -> VersionVector {
         var decoder = try Envelope.openNamed(bytes, Envelope.vector)
+        decoder.takesMemory = memory?.take
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let vector = try decoder.vector(try decoder.originTable())
             try decoder.finish()

@@ -3,6 +3,7 @@
 // Blobs as they are in a remote, unencrypted or under the account's key. Their content is the same, except for the
 // names of segments and the hashes of keys.
 
+internal import BackendSupport
 package import PropertyList
 package import Replication
 package import Sealing
@@ -56,16 +57,17 @@ extension Wrapping {
     }
 
     /// Reads a head.
-    func head(_ bytes: [UInt8]) throws(BlobFlaw) -> WrittenHead {
+    /// - Parameter memory: counts what decoding takes; `nil` for what needs no count.
+    func head(_ bytes: [UInt8], in memory: DecodingMemory? = nil) throws(BlobFlaw) -> WrittenHead {
         switch self {
         case .plain:
-            do { return try WrittenHead(decoding: bytes) } catch {
+            do { return try WrittenHead(decoding: bytes, in: memory) } catch {
                 throw error == .tooNew && Envelope.isSealed(bytes) ? .otherKey : error
             }
         case .sealed(let keys):
             let blob: SealedBlob
             do throws(SealingFlaw) { blob = try SealedBlob(head: bytes, keys) } catch { throw BlobFlaw(error) }
-            let written = try WrittenHead(decoding: blob.content)
+            let written = try WrittenHead(decoding: blob.content, in: memory)
             guard blob.kind == .head(origin: written.head.origin.bits) || !Rule.boundHeader.isOn,
                 written.head.account == Bits128(keys.identifier)
             else { throw .damaged("its content is not what its header says") }

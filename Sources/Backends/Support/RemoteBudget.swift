@@ -57,20 +57,7 @@ package final class RemoteBudget: Sendable {
             return true
         }
 
-        /// Holds the most that decoding bytes may take, before they are decoded. The caller releases it once the result
-        /// is counted.
-        /// - Parameter mostElements: the most elements that the decoder accepts.
-        /// - Returns: how much was added to ``RemoteHoldings/news``.
-        package func holdForDecoding(_ bytes: Int, mostElements: Int) throws(RemoteError) -> Int {
-            let most = 2 * bytes + min(RemoteHoldings.growth * bytes, RemoteHoldings.element * mostElements)
-            try hold { $0.news += most }
-            return most
-        }
-
-        /// Takes bytes away from ``RemoteHoldings/news``.
-        package func release(_ bytes: Int) { try? hold { $0.news -= bytes } }
-
-        private static let tooMuch = RemoteError(
+        static let tooMuch = RemoteError(
             .unavailable,
             "The service has no memory to spare for this remote's data, because other accounts hold the rest. "
                 + "It retries later.")
@@ -90,8 +77,4 @@ package struct RemoteHoldings {
 
     /// The bytes that an entry takes besides its key and value.
     package static let entry = 256
-    /// The bytes that an element of a list may take once it is decoded, besides its own.
-    fileprivate static let element = 160
-    /// How many bytes a byte of elements may take: the shortest entry has nine.
-    fileprivate static let growth = 16
 }
