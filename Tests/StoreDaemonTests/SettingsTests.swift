@@ -136,7 +136,11 @@ struct SettingsTests {
 
     @Test func `a slip that says nothing of accounts closes nothing`() {
         let (settings, _) = Settings.read([
-            SettingsFile(path: "", text: "[Sync]\nCoalesing=3\nnonsense\nDefaultAcount=webdavs://h/%u\n[Encryption]")
+            SettingsFile(
+                path: "",
+                text:
+                    "[Service]\nIdleExit=yes\n[Sync]\nCoalesing=3\nnonsense\nDefaultAcount=webdavs://h/%u\n[Encryption]"
+            )
         ])
         #expect(settings.backends == nil && !settings.requiresEncryption)
     }
@@ -147,6 +151,8 @@ struct SettingsTests {
         "[Sync]\nRequire_Encryption = on", "[Sync] RequireEncryption=yes", "[Sync]\nRequireEncryption: Yes",
         "[Sync]\nRequireEncryption true", "[Sync]\nRequireEncryption yes.", "[Sync]\nRequireEncryption",
         "[Sync]\nRequireEncryption=no\nRequireEncryption=true", "[Sync]\nRequireEncryption=No way",
+        "[Sync]\nRequireEncryption=yes # default: no", "[Sync]\nRequireEncryption=yes ; was no",
+        "[RequireEncryption=yes]",
     ])
     func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])

@@ -54,6 +54,8 @@ extension Settings {
 /// Why a line is refused.
 private struct LineError: Error {
     let reason: String
+    /// Whether the line may have been meant to set a restriction.
+    var mayRestrict = true
 }
 
 private struct SettingsReader {
@@ -67,14 +69,14 @@ private struct SettingsReader {
         if first == "[" {
             (section, isBelowUnknown) = (nil, true)
             do { section = try name(ofSection: line) } catch {
-                let rest = line.drop { $0 != "]" }.dropFirst()
+                let rest = line.contains("=") ? line.dropFirst() : line.drop { $0 != "]" }.dropFirst()
                 if !rest.isEmpty { keepClosed(rest, &settings) }
                 throw error
             }
             return isBelowUnknown = false
         }
         do { try readEntry(line, into: &settings) } catch {
-            keepClosed(line, &settings)
+            if error.mayRestrict { keepClosed(line, &settings) }
             throw error
         }
     }
@@ -86,11 +88,14 @@ private struct SettingsReader {
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
         let entry = try self.entry(key)
+        let mayRestrict = ["Backends", "RequireEncryption"].contains(key)
         guard seen.insert(entry.section + "." + key).inserted || entry.isList else {
-            throw LineError(reason: "\(key)= is set twice in this file; only FolderRoot= may be")
+            throw LineError(
+                reason: "\(key)= is set twice in this file; only FolderRoot= may be", mayRestrict: mayRestrict)
         }
         guard entry.set(&settings, value) else {
-            throw LineError(reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)")
+            throw LineError(
+                reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)", mayRestrict: mayRestrict)
         }
     }
 
@@ -98,15 +103,16 @@ private struct SettingsReader {
     /// accounts may be anywhere, and `RequireEncryption=`.
     ///
     /// The line counts as the former if its key, or all of a line without "=", is about backends, or if it lists
-    /// schemes; only these stay allowed. It counts as the latter if its key is about encryption and it doesn't end with
-    /// "no", or if it ends with "yes".
+    /// schemes; only these stay allowed. It counts as the latter if its key is about encryption and not followed by "no"
+    /// alone, or if the line ends with "yes".
     private func keepClosed(_ line: Substring, _ settings: inout Settings) {
         // A file in UTF-16 has a zero after each letter.
         let line = line.lowercased().filter { $0 != "\0" }
         let key = line.prefix { $0 != "=" }
         let words = line.split { $0.isWhitespace || "=,;\"'".contains($0) }
             .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: ":.")) }
-        if key.contains("encrypt") ? words.last != "no" : words.last == "yes" { settings.requiresEncryption = true }
+        let isNo = words.count == 2 && words[1] == "no"
+        if key.contains("encrypt") ? !isNo : words.last == "yes" { settings.requiresEncryption = true }
         let allowed = Set(words).intersection(BackendKind.schemes)
         if allowed.isEmpty, !key.contains("backend") { return }
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
