@@ -125,10 +125,10 @@ struct RestoreDataCommand: ServiceCommand {
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
             return true
         } catch let error as UbiquitousStoreError where error.code == .conflict {
-            let command = "ubiquitousctl admin adopt --replace \(Output.shellWord(name)) \(Output.shellWord(user))"
+            let (data, owner) = (Output.shellWord(name), Output.shellWord(user))
             let failure = Failure(
                 .refused, "\(Output.printableWord(user)) has values or an account already; \(name) is set aside.",
-                advice: "\"\(command)\" replaces their data with it.")
+                advice: "\"ubiquitousctl admin adopt --replace \(data) \(owner)\" replaces their data with it.")
             Output.complain(failure.description)
             return false
         }
