@@ -45,12 +45,14 @@ public struct CanonicalDecoder: Sendable {
     /// larger in memory.
     /// - Parameter memory: about how many bytes an element takes in memory; ``takesMemory`` may refuse them.
     public mutating func count(elementBytes: Int = 1, memory: Int = 0) throws(CanonicalDecodingError) -> Int {
-        let start = offset
-        let count = try read { (reader) throws(CanonicalDecodingError) in try reader.count(elementBytes: elementBytes) }
-        if memory > 0, count > 0, takesMemory?(count * memory) == false {
-            throw CanonicalDecodingError(.countBeyondEnd(UInt64(count)), offset: start)
+        let (start, takesMemory) = (offset, takesMemory)
+        return try read { (reader) throws(CanonicalDecodingError) in
+            let count = try reader.count(elementBytes: elementBytes)
+            if memory > 0, count > 0, takesMemory?(count * memory) == false {
+                throw CanonicalDecodingError(.countBeyondEnd(UInt64(count)), offset: start)
+            }
+            return count
         }
-        return count
     }
 
     /// Reads a signed number, from the varint of its zigzag.

@@ -152,7 +152,8 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         isThorough = pulls % 20 == 1 || cursor == nil || doubtsPublication
         account.markers.isThorough = isThorough
         heads.forgetListed()
-        forgetNews()
+        // The former pull may have failed.
+        forgetUnneeded()
         if isThorough || own.haveOthersWritten { segments.forgetNames() }
         try await checkRemote()
         let cursor = cursor.map(BlobCursor.init(decoding:))

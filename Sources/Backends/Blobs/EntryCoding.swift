@@ -95,7 +95,7 @@ extension CanonicalDecoder {
     /// Reads sorted keys.
     mutating func keys() throws(CanonicalDecodingError) -> [Key] {
         var keys: [Key] = []
-        for _ in 0..<(try count(memory: 128)) {
+        for _ in 0..<(try count(memory: 64)) {
             let start = offset
             let key = try key()
             if let last = keys.last, last >= key { throw failure("keys are out of order", at: start) }
@@ -106,7 +106,7 @@ extension CanonicalDecoder {
 
     mutating func entries(_ origins: [Origin]) throws(CanonicalDecodingError) -> [Key: Entry] {
         let start = offset
-        let count = try count(elementBytes: EntryLimits.shortestEntry, memory: RemoteHoldings.entry)
+        let count = try count(elementBytes: EntryLimits.shortestEntry, memory: EntryLimits.memory)
         guard count <= StoreBounds.entries else { throw failure("there are too many entries", at: start) }
         var entries: [Key: Entry] = [:]
         var last: Key?

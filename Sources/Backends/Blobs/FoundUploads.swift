@@ -15,15 +15,17 @@ struct FoundUploads {
 
     /// Reads the heads in the remote.
     init(in storage: some BlobStorage, under held: HeldKey) async throws(RemoteError) {
-        let wrapping = Wrapping.sealed(held.key.blobs)
+        let (wrapping, share) = (Wrapping.sealed(held.key.blobs), RemoteBudget.shared.share())
         let listings = try await storage.list(BlobName.heads).filter { BlobName.origin(inHeadName: $0.name) != nil }
         for listing in listings.prefix(BlobName.mostHeads) {
             let content = try await storage.get(
                 "\(BlobName.heads)/\(listing.name)", limit: wrapping.headLimit, unless: nil)
             guard case .content(let bytes, _) = content else { continue }
-            if let written = try? wrapping.head(bytes) {
+            let memory = DecodingMemory(in: share)
+            defer { memory.release() }
+            if let written = try? wrapping.head(bytes, in: memory) {
                 if written.head.time >= newest?.time ?? 0 { newest = written.head }
-            } else if let written = try? WrittenHead(decoding: bytes) {
+            } else if let written = try? WrittenHead(decoding: bytes, in: memory) {
                 inPlain.append(written.head)
             } else {
                 unread += 1

@@ -161,7 +161,7 @@ extension CanonicalDecoder {
         var parts: [String: WrittenPart] = [:]
         var last: String?
         let start = offset
-        let count = try count(elementBytes: 22, memory: 320)
+        let count = try count(elementBytes: 22, memory: 256)
         // A decoded part takes ten times as many bytes as an encoded one.
         guard count <= Head.mostStores else { throw failure("it names too many stores", at: start) }
         for _ in 0..<count {

@@ -16,6 +16,7 @@
 //
 // docs/remote-format.md specifies the bytes.
 
+internal import BackendSupport
 internal import PropertyList
 internal import Replication
 
@@ -65,7 +66,9 @@ extension [String: Head.Part] {
     var footprint: Int {
         reduce(0) { sum, part in
             let (name, part) = part
-            let entries = part.tail.reduce(0) { $0 + 160 + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
+            let entries = part.tail.reduce(0) {
+                $0 + EntryLimits.memory + $1.key.string.utf8.count + ($1.value.value?.count ?? 0)
+            }
             return sum + 256 + name.utf8.count + entries + part.vector.dots.count * 16 + part.base.count * 48
                 + part.removed.count * 64
         }

@@ -139,8 +139,11 @@ final class HeadFolder<Storage: BlobStorage> {
             guard let head = try await read(listing, trustingVersions: trustingVersions, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
-            // The previous heads stay in memory until all are read. What decoding took is in the head, and counted so.
-            try share.hold { ($0.kept, $0.news) = (max($0.kept, bytes), news) }
+            // The previous heads stay in memory until all are read. What decoding took is in the head now, but for what
+            // the head doesn't use.
+            try share.hold {
+                ($0.kept, $0.news) = (max($0.kept, bytes), max(news, $0.news - head.footprint))
+            }
         }
         self.found = found
         try share.hold { $0.kept = bytes }
@@ -235,7 +238,6 @@ final class HeadFolder<Storage: BlobStorage> {
         if found.isWhole { try await parts.resolveParts(written, &found) }
         // Each of its parts may be corrupt.
         found.problems = Array(found.problems.prefix(FoundHead.mostProblems))
-        found.footprint = found.head.parts.footprint
         return found
     }
 

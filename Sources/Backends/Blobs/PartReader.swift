@@ -98,6 +98,8 @@ final class PartReader<Storage: BlobStorage> {
                 found.problems.append("The part of the store \(store) in h/\(found.name) is corrupt.")
             }
         }
+        // All of the index stays in memory, also what the head replaces.
+        found.footprint = index.footprint + found.head.parts.filter { written.parts[$0.key] != nil }.footprint
     }
 
     /// Returns a part with its version vector, which is a copy of its own if the part adds to the segment's.
@@ -216,7 +218,8 @@ final class PartReader<Storage: BlobStorage> {
             if contents[name] == nil {
                 contents[name] = StateDigests(of: StoreState(entries: segment.entries), store: store).entries
             }
-            try share.hold { $0.news += 2 * bytes.count }
+            let more = RemoteHoldings.entry - EntryLimits.memory
+            try share.hold { $0.news += 2 * bytes.count + segment.entries.count * more }
             entries.merge(segment.entries) { $1 }
             guard entries.count <= StoreBounds.entries, size <= Segment.limit else {
                 return .corrupt(tooLarge(store))

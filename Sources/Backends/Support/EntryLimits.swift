@@ -6,6 +6,8 @@ package enum EntryLimits {
     package static let keyBytes = 4096
     /// The length of the shortest entry, in bytes: an empty key, flags, wall, counter, origin, n.
     package static let shortestEntry = 6
+    /// About how many bytes an entry takes in memory besides its value.
+    package static let memory = 160
     /// The greatest number of a dot, because SQLite's integers are signed.
     package static let n = UInt64(Int64.max)
 }
