@@ -1099,8 +1099,8 @@ extension ServiceMessages {
             "{1} gibt es noch nicht; der Ordner wird bei der Anmeldung angelegt{2}.",
         "{1} doesn't exist. If the folder was deleted, create it again.":
             "{1} gibt es nicht. Wurde der Ordner gelöscht, legen Sie ihn wieder an.",
-        "{1} doesn't exist. The first time, signing in creates it. If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device.":
-            "{1} gibt es nicht. Beim ersten Mal legt die Anmeldung den Ordner an. Wurde er gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an.",
+        "{1} doesn't exist; signing in creates it the first time.":
+            "{1} gibt es nicht; beim ersten Mal legt die Anmeldung den Ordner an.",
         "{1} exists already.": "{1} gibt es schon.",
         "{1} exists, but is not what was expected: {2}.{3}": "{1} ist vorhanden, aber nicht das Erwartete: {2}.{3}",
         "{1} has TLS: the address must begin with etcds://.":

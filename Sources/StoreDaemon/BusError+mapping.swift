@@ -120,9 +120,8 @@ extension RemoteError {
 extension RemoteError.Reason {
     fileprivate func advice(on code: RemoteError.Code) -> String? {
         switch self {
-        case .folderMissing where code == .unavailable:
+        case .folderMissing:
             "If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device."
-        case .folderMissing: nil
         case .firstPartsMissing:
             "If they never will, \"ubiquitousctl account resolve local\" continues without them."
         case .partsMissing: "If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait."

@@ -96,9 +96,7 @@ extension FolderAccess {
             try naming(path) { () throws(SystemError) in try root.checkWriting() }
             throw RemoteError(
                 .noAccount,
-                "\(place) doesn't exist. The first time, signing in creates it. If it was deleted, "
-                    + "\"ubiquitousctl account resolve local\" creates it again from this device.",
-                reason: .folderMissing)
+                "\(place) doesn't exist; signing in creates it the first time.", reason: .folderMissing)
         }
     }
 
