@@ -9,18 +9,20 @@ extension Message {
     ///
     /// libsystemd accepts no noncharacters (such as U+FFFF) in what it reads.
     ///
-    /// - Parameter maximum: the largest length, in bytes of UTF-8. What compares or searches a text by characters takes
-    ///   time that grows with the square of its length, so names are bounded here.
+    /// - Parameters:
+    ///   - maximum: the largest length, in bytes of UTF-8. What compares or searches a text by characters takes time that
+    ///     grows with the square of its length, so names are bounded here.
+    ///   - error: the error for a longer text; `nil` is InvalidArgs.
     /// - Throws: ``BusError`` if something else is next, or nothing, or not UTF-8, or a longer text.
     ///
     /// The corresponding C function is ``sd_bus_message_read_basic``.
-    public func readString(atMost maximum: Int = .max) throws(BusError) -> String {
+    public func readString(atMost maximum: Int = .max, orThrow error: BusError? = nil) throws(BusError) -> String {
         var value: UnsafePointer<CChar>?
         var result = sd_bus_message_read_basic(message, .string, &value)
         if result == -ENXIO { result = readOtherString(&value) }
         guard try checkString(result) > 0, let value else { throw missing("a string") }
         guard maximum == .max || strnlen(value, maximum + 1) <= maximum else {
-            throw .invalidArguments("A text of the call is longer than \(maximum) bytes.")
+            throw error ?? .invalidArguments("A text of the call is longer than \(maximum) bytes.")
         }
         return String(cString: value)
     }

@@ -70,7 +70,9 @@ extension Message {
 
     /// Reads the text of a key, which may be much too long for one, so that it gets the error for that.
     func readKeyText() throws(BusError) -> String {
-        try readString(atMost: CallKind.largestArguments)
+        try readString(
+            atMost: CallKind.largestArguments,
+            orThrow: .limitsExceeded("The arguments of this call may have \(CallKind.largestArguments) bytes."))
     }
 }
 
