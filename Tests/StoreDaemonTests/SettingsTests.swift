@@ -128,6 +128,7 @@ struct SettingsTests {
             ("[Sync]\nBackends: etcds", ["etcds"]), ("[Sync]\nBackends=WebDAVs", ["webdavs"]),
             ("\0[\0S\0]\0\nB\0a\0c\0k\0e\0n\0d\0s\0=\0e\0t\0c\0d\0s\0", ["etcds"]), ("[Sync]\nBackends:", []),
             ("[Sync]\nbackends=", []),
+            ("[Sync]\nBackends=webdavs # no folder", ["webdavs"]),
         ] as [(String, Set<String>)])
     func `settings that aren't right never let accounts be where they may not`(text: String, backends: Set<String>) {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])

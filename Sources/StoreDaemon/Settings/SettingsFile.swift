@@ -106,8 +106,9 @@ private struct SettingsReader {
     /// schemes; only these stay allowed. It counts as the latter if its key is about encryption and not followed by "no"
     /// alone, or if the line ends with "yes".
     private func keepClosed(_ line: Substring, _ settings: inout Settings) {
-        // A file in UTF-16 has a zero after each letter.
-        let line = line.lowercased().filter { $0 != "\0" }
+        // A file in UTF-16 has a zero after each letter. A comment at the end is part of the value, but means nothing.
+        let whole = line.lowercased().filter { $0 != "\0" }
+        let line = whole.firstRange(of: /\s[#;]/).map { whole[..<$0.lowerBound] } ?? whole[...]
         let key = line.prefix { $0 != "=" }
         let words = line.split { $0.isWhitespace || "=,;\"'".contains($0) }
             .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: ":.")) }
