@@ -48,7 +48,7 @@ struct GetCommand: ServiceCommand {
                 try await account.unlessPaused {
                     _ = try await store.synchronize(waitingForRemote: true, timeout: Patience.remote)
                 }
-                try await account.checkIsAllRead()
+                try await account.remarkOnUnread()
             }
             return try await store.value(key)
         }

@@ -43,7 +43,7 @@ struct SynchronizeCommand: ServiceCommand {
                     let accepted = try await account.unlessPaused {
                         try await store.synchronize(waitingForRemote: wait, timeout: .seconds(wait ? timeout : 120))
                     }
-                    if wait { try await account.checkIsAllRead() }
+                    if wait { try await account.remarkOnUnread() }
                     return accepted
                 } catch let error as UbiquitousStoreError where error.code == .timedOut && wait {
                     throw Failure(

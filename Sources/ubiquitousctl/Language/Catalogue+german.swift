@@ -244,6 +244,8 @@ extension Catalogue {
         "Nobody has confirmed the account's recovery phrase.":
             "Niemand hat die Wiederherstellungswörter des Kontos bestätigt.",
         "Nobody has data on this machine": "Auf diesem Rechner hat niemand Daten",
+        "Not everything in the remote could be read; see \"ubiquitousctl status\"":
+            "Nicht alles am Speicherort war lesbar; siehe „ubiquitousctl status“",
         """
         Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, change the \
         password on the server

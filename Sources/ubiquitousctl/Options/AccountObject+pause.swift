@@ -16,11 +16,12 @@ extension AccountObject {
         }
     }
 
-    /// Throws if the last cycle has passed over something that it could not read, such as a damaged upload of another
-    /// device. The cycle itself counts as done.
+    /// Tells the user if the last cycle has passed over something that it could not read, such as a damaged upload of
+    /// another device. The cycle itself counts as done.
     @BusActor
-    func checkIsAllRead() async throws {
-        if let error = try await properties().lastError { throw error }
+    func remarkOnUnread() async throws {
+        if try await properties().lastError == nil { return }
+        Output.remark("Not everything in the remote could be read; see \"ubiquitousctl status\"")
     }
 
     nonisolated static var paused: Failure {
