@@ -248,6 +248,7 @@ package struct LayerCopy {
     package mutating func loaded(
         _ generation: UInt64, isComplete: Bool, _ values: [Text: Value], removed: [Text] = []
     ) -> Set<Text> {
+        shownTimes = [:]
         for index in queue.indices where queue[index].replacesAll {
             queue[index].replacesAll = false
             // What was set before this write goes too, and what was set afterwards is in later writes.

@@ -257,6 +257,7 @@ extension DefaultsProcess {
                 state.roaming[domain]?.times[key] = Outbox.Write.time(Self.now, after: shown)
             }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
+            if isLoaded { state.roaming[domain]?.shownTimes = [:] }
             state.roaming[domain]?.isLoaded = isLoaded
             update.roaming(domain, &state, written, isTold: written != nil || isFirst)
         }
