@@ -112,13 +112,13 @@ extension BusError {
 extension RemoteError {
     /// The message, with what the user can do about it.
     var advised: String {
-        guard let advice = reason.flatMap({ $0.advice(on: code) }) else { return message }
-        return "\(message) \(advice)"
+        guard let reason else { return message }
+        return "\(message) \(reason.advice)"
     }
 }
 
 extension RemoteError.Reason {
-    fileprivate func advice(on code: RemoteError.Code) -> String? {
+    fileprivate var advice: String {
         switch self {
         case .folderMissing:
             "If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device."
