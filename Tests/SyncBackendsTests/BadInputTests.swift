@@ -100,6 +100,19 @@ import Testing
         #expect(!a.problems.contains { $0.contains("too large") })
     }
 
+    @Test func `devices with as many stores as a user may have are read`() async throws {
+        let (storage, a, b) = try await world()
+        let stamp = Stamp(isProvisional: false, wall: 1, counter: 0, origin: b.origin)
+        let entry = Entry(stamp: stamp, n: 1, value: [1])
+        let tail = Dictionary(uniqueKeysWithValues: (0..<6).map { (Key(unchecked: "\($0)"), entry) })
+        let parts = Dictionary(uniqueKeysWithValues: (0..<16_384).map { ("store\($0)", part(.zero, [], tail)) })
+        for name in ["00000000000000f0", "00000000000000f1"] { storage.blobs["h/\(name)"] = head(b, parts) }
+        a.backend = BlobBackend(
+            storage: storage, environment: .system, executor: ThreadExecutor(), budget: RemoteBudget())
+        _ = try await a.pull()
+        #expect(!a.problems.contains { $0.contains("too large") || $0.contains("memory") })
+    }
+
     @Test func `what decodes to much more than its bytes is refused before it is decoded`() async throws {
         let (storage, a, b) = try await world()
         // The shortest entries: each takes a hundred bytes in memory.
