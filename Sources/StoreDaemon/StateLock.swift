@@ -6,6 +6,11 @@ internal import Glibc
 struct StateLock {
     private let descriptor: Int32
 
+    /// How often the lock is tried, and the pause between two attempts, in microseconds. The bus may start a service
+    /// while the one before it, which had nothing to do, is still ending: that takes five seconds at most.
+    private static let (attempts, pause): (Int, UInt32) = (120, 50_000)
+
+    /// Takes the lock, and waits for one that is about to be released.
     init(_ directory: String) throws(DaemonError) {
         guard access(directory, W_OK | X_OK) == 0 else {
             throw DaemonError(
@@ -16,7 +21,12 @@ struct StateLock {
         guard descriptor >= 0 else {
             throw DaemonError("\(path) can't be opened: \(String(cString: strerror(errno))).")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        var isTaken = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        for _ in 1..<Self.attempts where !isTaken {
+            usleep(Self.pause)
+            isTaken = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        }
+        guard isTaken else {
             throw DaemonError(
                 "Another ubiquitous-stored uses the state directory \(directory); end it, or name another directory.")
         }

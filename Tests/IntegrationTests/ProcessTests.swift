@@ -87,6 +87,20 @@ struct ProcessTests {
         }
     }
 
+    @Test func `a service that begins while the one before it ends takes over`() async throws {
+        try await withMachine { machine in
+            var options = options(machine)
+            options.stateDirectory = machine.device.stateDirectory
+            let next = try Device(on: machine.bus, options)
+            let process = try next.launch()
+            try await Task.sleep(for: .milliseconds(500))
+            #expect(process.exit == nil, "\(next.log)")
+            machine.device.kill()
+            try await eventually("it serves") { next.log.contains("is serving") }
+            next.kill()
+        }
+    }
+
     @Test func `a second service on a bus is refused with a sentence`() async throws {
         try await withMachine { machine in
             let other = try Device(on: machine.bus, options(machine))
