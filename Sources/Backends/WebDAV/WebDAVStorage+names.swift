@@ -137,6 +137,10 @@ extension WebDAVStorage {
             for name in names.listed ?? [] {
                 names.absences[name] = names.known.contains(name) ? nil : names.absences[name, default: 0] + 1
             }
+            // A server can list others each time.
+            if names.absences.count > BlobName.mostListed {
+                names.absences = names.absences.filter { names.listed?.contains($0.key) == true }
+            }
             state.names[folder] = names
         }
     }
