@@ -37,17 +37,21 @@ enum Envelope {
     }
 
     /// Checks the sum of a marker or head, and reads up to where the content begins.
-    static func open(_ bytes: [UInt8], _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder {
+    static func open(
+        _ bytes: [UInt8], _ magic: [UInt8], in memory: DecodingMemory? = nil
+    ) throws(BlobFlaw) -> CanonicalDecoder {
         guard bytes.count > magic.count + sumBytes, bytes.starts(with: magic) else { throw .foreign }
         let content = bytes.dropLast(sumBytes)
         guard SHA256.bytes(of: content) == Array(bytes.suffix(sumBytes)) else { throw .damaged("its sum is wrong") }
-        return try readFormat(content, magic)
+        return try readFormat(content, magic, memory)
     }
 
     /// Reads a segment, which has no sum, up to where the content begins.
-    static func openNamed(_ bytes: [UInt8], _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder {
+    static func openNamed(
+        _ bytes: [UInt8], _ magic: [UInt8], in memory: DecodingMemory?
+    ) throws(BlobFlaw) -> CanonicalDecoder {
         guard bytes.starts(with: magic) else { throw .foreign }
-        return try readFormat(bytes[...], magic)
+        return try readFormat(bytes[...], magic, memory)
     }
 
     /// Whether a blob says that it is of this format and under some account's key. Checks nothing else.
@@ -55,9 +59,11 @@ enum Envelope {
         bytes.dropFirst(marker.count).prefix(2).elementsEqual([UInt8(format), sealed])
     }
 
-    private static func readFormat(_ content: ArraySlice<UInt8>, _ magic: [UInt8]) throws(BlobFlaw) -> CanonicalDecoder
-    {
+    private static func readFormat(
+        _ content: ArraySlice<UInt8>, _ magic: [UInt8], _ memory: DecodingMemory?
+    ) throws(BlobFlaw) -> CanonicalDecoder {
         var decoder = CanonicalDecoder(content)
+        decoder.takesMemory = memory?.take
         let (format, wrapping) = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             _ = try decoder.raw(magic.count)
             return (try decoder.varint(), try decoder.byte())

@@ -20,8 +20,7 @@ package enum Index {
     package static func decode(
         _ bytes: [UInt8], in memory: DecodingMemory? = nil
     ) throws(BlobFlaw) -> [String: WrittenPart] {
-        var decoder = try Envelope.openNamed(bytes, Envelope.index)
-        decoder.takesMemory = memory?.take
+        var decoder = try Envelope.openNamed(bytes, Envelope.index, in: memory)
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let parts = try decoder.parts(try decoder.originTable(), isIndex: true)
             try decoder.finish()
@@ -58,8 +57,7 @@ extension WrittenHead {
     }
 
     package init(decoding bytes: [UInt8], in memory: DecodingMemory? = nil) throws(BlobFlaw) {
-        var decoder = try Envelope.open(bytes, Envelope.head)
-        decoder.takesMemory = memory?.take
+        var decoder = try Envelope.open(bytes, Envelope.head, in: memory)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in try WrittenHead(&decoder) }
     }
 

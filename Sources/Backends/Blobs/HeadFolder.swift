@@ -109,7 +109,7 @@ final class HeadFolder<Storage: BlobStorage> {
             let memory = DecodingMemory(in: share)
             defer { memory.release() }
             do throws(BlobFlaw) { _ = try wrapping.head(bytes, in: memory) } catch {
-                try memory.check()
+                try memory.fail()
                 if error == .tooNew { throw RemoteError.tooNew }
                 if error == .otherKey, account.protection.held == nil { throw RemoteError.keyNeeded }
             }
@@ -134,8 +134,7 @@ final class HeadFolder<Storage: BlobStorage> {
                 problems.append("The heads in the folder h are too large together; some were not read.")
                 break
             }
-            var news = 0
-            try share.hold { news = $0.news }
+            let news = share.news
             guard let head = try await read(listing, trustingVersions: trustingVersions, &problems) else { continue }
             bytes += max(head.length, head.footprint)
             found[listing.name] = head
@@ -211,8 +210,7 @@ final class HeadFolder<Storage: BlobStorage> {
         let wrapping = try account.wrapping
         let memory = DecodingMemory(in: share)
         do throws(BlobFlaw) { written = try wrapping.head(bytes, in: memory) } catch {
-            memory.release()
-            try memory.check()
+            try memory.fail()
             switch error {
             case .tooNew: throw RemoteError.tooNew
             case .otherKey where !account.protection.isWanted:

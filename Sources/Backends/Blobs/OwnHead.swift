@@ -216,7 +216,7 @@ final class OwnHead<Storage: BlobStorage> {
             let found = HeadIdentity(origin: origin, digest: Head.digest(of: bytes), sequence: head.sequence)
             guard heads.mayRetire(found, upTo: sequence, joined: joined, environment.time()) else { return false }
         } catch {
-            try memory.check()
+            try memory.fail()
             if error == .tooNew || error == .otherKey || !heads.mayRetireDoubtful(origin, environment.time()) {
                 return false
             }

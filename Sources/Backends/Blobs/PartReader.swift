@@ -151,8 +151,7 @@ final class PartReader<Storage: BlobStorage> {
         }
         let memory = DecodingMemory(in: share)
         do throws(BlobFlaw) { return try decode(bytes, memory) } catch {
-            memory.release()
-            try memory.check()
+            try memory.fail()
             if error == .tooNew { throw RemoteError.tooNew }
             problems.append("The file s/\(name) is corrupt.")
             return nil
@@ -207,8 +206,7 @@ final class PartReader<Storage: BlobStorage> {
             let memory = DecodingMemory(in: share)
             let segment: Segment
             do throws(BlobFlaw) { segment = try Segment(decoding: bytes, wrapping, in: memory) } catch {
-                memory.release()
-                try memory.check()
+                try memory.fail()
                 if error == .tooNew { throw RemoteError.tooNew }
                 return .corrupt("The file s/\(name) is corrupt.")
             }

@@ -31,8 +31,7 @@ package struct Segment: Equatable {
     ///   - wrapping: how the account's keys are hashed.
     ///   - memory: counts what decoding takes; `nil` for what needs no count.
     package init(decoding bytes: [UInt8], _ wrapping: Wrapping, in memory: DecodingMemory? = nil) throws(BlobFlaw) {
-        var decoder = try Envelope.openNamed(bytes, Envelope.bucket)
-        decoder.takesMemory = memory?.take
+        var decoder = try Envelope.openNamed(bytes, Envelope.bucket, in: memory)
         self = try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let store = try decoder.storeIdentifier()
             let (depth, high, low) = (Int(try decoder.byte()), Int(try decoder.byte()), Int(try decoder.byte()))
@@ -66,8 +65,7 @@ package struct Segment: Equatable {
 /// and is never shortened, so it must not be in files that are written often.
 package enum VectorSegment {
     package static func decode(_ bytes: [UInt8], in memory: DecodingMemory? = nil) throws(BlobFlaw) -> VersionVector {
-        var decoder = try Envelope.openNamed(bytes, Envelope.vector)
-        decoder.takesMemory = memory?.take
+        var decoder = try Envelope.openNamed(bytes, Envelope.vector, in: memory)
         return try BlobFlaw.reading { () throws(CanonicalDecodingError) in
             let vector = try decoder.vector(try decoder.originTable())
             try decoder.finish()

@@ -30,6 +30,10 @@ package final class DecodingMemory: Sendable {
         try? share.hold { $0.news -= bytes }
     }
 
-    /// Throws if decoding has failed for lack of room.
-    package func check() throws(RemoteError) { if state.withLock(\.isRefused) { throw RemoteBudget.Share.tooMuch } }
+    /// Takes back what was counted, because decoding has failed.
+    /// - Throws: `RemoteError.unavailable` if it has for lack of room.
+    package func fail() throws(RemoteError) {
+        release()
+        if state.withLock(\.isRefused) { throw RemoteBudget.Share.tooMuch }
+    }
 }

@@ -51,6 +51,9 @@ package final class RemoteBudget: Sendable {
             if !hasRoom { throw Self.tooMuch }
         }
 
+        /// What of ``RemoteHoldings/news`` it holds now.
+        package var news: Int { held.withLock(\.news) }
+
         /// Adds to ``RemoteHoldings/news``, and returns whether there was room.
         @Sendable package func take(_ bytes: Int) -> Bool {
             do { try hold { $0.news += bytes } } catch { return false }
