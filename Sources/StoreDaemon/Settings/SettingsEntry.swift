@@ -13,6 +13,8 @@ struct SettingsEntry: Sendable {
     /// The allowed values, for a sentence that ends with "is".
     let allowed: String
     var isList = false
+    /// Whether the setting forbids something, so that a mistake in it must not allow it.
+    var isRestriction = false
     /// Sets the value, and returns whether it is allowed.
     let set: @Sendable (inout Settings, Substring) -> Bool
 
@@ -55,14 +57,16 @@ struct SettingsEntry: Sendable {
         },
         SettingsEntry(
             section: "Sync", key: "Backends",
-            allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them"
+            allowed: "a list of " + BackendKind.schemes.joined(separator: ", ") + ", with spaces between them",
+            isRestriction: true
         ) { settings, value in
             let schemes = value.split(whereSeparator: \.isWhitespace).map(String.init)
             guard schemes.allSatisfy(BackendKind.schemes.contains) else { return false }
             settings.backends = Set(schemes)
             return true
         },
-        SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no") { settings, value in
+        SettingsEntry(section: "Sync", key: "RequireEncryption", allowed: "yes or no", isRestriction: true) {
+            settings, value in
             guard ["yes", "no"].contains(value) else { return false }
             settings.requiresEncryption = value == "yes"
             return true

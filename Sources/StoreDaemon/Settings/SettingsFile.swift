@@ -88,14 +88,14 @@ private struct SettingsReader {
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
         let entry = try self.entry(key)
-        let mayRestrict = ["Backends", "RequireEncryption"].contains(key)
         guard seen.insert(entry.section + "." + key).inserted || entry.isList else {
             throw LineError(
-                reason: "\(key)= is set twice in this file; only FolderRoot= may be", mayRestrict: mayRestrict)
+                reason: "\(key)= is set twice in this file; only FolderRoot= may be", mayRestrict: entry.isRestriction)
         }
         guard entry.set(&settings, value) else {
             throw LineError(
-                reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)", mayRestrict: mayRestrict)
+                reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)",
+                mayRestrict: entry.isRestriction)
         }
     }
 
