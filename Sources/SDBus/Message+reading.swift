@@ -16,13 +16,15 @@ extension Message {
     /// - Throws: ``BusError`` if something else is next, or nothing, or not UTF-8, or a longer text.
     ///
     /// The corresponding C function is ``sd_bus_message_read_basic``.
-    public func readString(atMost maximum: Int = .max, orThrow error: BusError? = nil) throws(BusError) -> String {
+    public func readString(
+        atMost maximum: Int = .max, orThrow error: @autoclosure () -> BusError? = nil
+    ) throws(BusError) -> String {
         var value: UnsafePointer<CChar>?
         var result = sd_bus_message_read_basic(message, .string, &value)
         if result == -ENXIO { result = readOtherString(&value) }
         guard try checkString(result) > 0, let value else { throw missing("a string") }
         guard maximum == .max || strnlen(value, maximum + 1) <= maximum else {
-            throw error ?? .invalidArguments("A text of the call is longer than \(maximum) bytes.")
+            throw error() ?? .invalidArguments("A text of the call is longer than \(maximum) bytes.")
         }
         return String(cString: value)
     }

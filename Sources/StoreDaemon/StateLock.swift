@@ -21,14 +21,11 @@ struct StateLock {
         guard descriptor >= 0 else {
             throw DaemonError("\(path) can't be opened: \(String(cString: strerror(errno))).")
         }
-        var isTaken = flock(descriptor, LOCK_EX | LOCK_NB) == 0
-        for _ in 1..<Self.attempts where !isTaken {
+        for _ in 0..<Self.attempts {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
             usleep(Self.pause)
-            isTaken = flock(descriptor, LOCK_EX | LOCK_NB) == 0
         }
-        guard isTaken else {
-            throw DaemonError(
-                "Another ubiquitous-stored uses the state directory \(directory); end it, or name another directory.")
-        }
+        throw DaemonError(
+            "Another ubiquitous-stored uses the state directory \(directory); end it, or name another directory.")
     }
 }
