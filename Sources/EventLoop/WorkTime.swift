@@ -18,6 +18,16 @@ public struct WorkTime {
         return now >= processor + shortest ? now - processor : 0
     }
 
+    /// Begins again now. If that is soon after the beginning, the thread is taken to have had the processor since then,
+    /// because asking costs a system call.
+    package mutating func restart() {
+        let elapsed = EventLoop.now - wall
+        if elapsed < Self.short { leaveOut(elapsed) } else { self = WorkTime() }
+    }
+
+    /// Few interruptions by other processes are shorter than this, in microseconds.
+    private static let short: UInt64 = 100
+
     /// Leaves out a part of the time, which was for somebody else.
     package mutating func leaveOut(_ microseconds: UInt64) {
         wall += microseconds

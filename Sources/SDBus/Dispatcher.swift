@@ -11,7 +11,7 @@ internal import Glibc
 final class Dispatcher {
     /// The messages and microseconds in a round, so that others on the loop get their turn.
     private static let roundLimit = 64
-    private static let roundTime: UInt64 = 1000
+    private static let longestRound: UInt64 = 1000
     private static let piecesLimit = 8
     /// The number of messages that may wait to be sent before we stop reading.
     private static let writeLimit: UInt64 = 1024
@@ -29,6 +29,8 @@ final class Dispatcher {
     var lookup: Registration?
     /// The sender of the call being dispatched, once it is admitted, and the time since.
     var timed: (peer: Peer, time: WorkTime)?
+    /// The time since the last call of the round began.
+    private var roundTime = WorkTime()
     /// Called after an admitted call was dispatched.
     var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
 
@@ -92,7 +94,8 @@ final class Dispatcher {
     ///
     /// If the limit ends it, the socket is still readable, and the next turn of the loop continues.
     fileprivate func dispatch(for connection: BusConnection) {
-        let end = EventLoop.now + Self.roundTime
+        roundTime = WorkTime()
+        let end = EventLoop.now + Self.longestRound
         var count = 0
         var result = process()
         while result > 0 {
@@ -131,7 +134,17 @@ final class Dispatcher {
     /// Begins to measure the time that is spent for a caller, until the end of the message being dispatched or, without
     /// one, ``endTiming()``.
     func beginTiming(_ peer: Peer) {
-        if onDispatched != nil { timed = (peer, WorkTime()) }
+        beginTiming(peer, WorkTime())
+    }
+
+    /// Does the same within a round.
+    func beginTimingInRound(_ peer: Peer) {
+        roundTime.restart()
+        beginTiming(peer, roundTime)
+    }
+
+    private func beginTiming(_ peer: Peer, _ time: WorkTime) {
+        if onDispatched != nil { timed = (peer, time) }
     }
 
     func endTiming() {
@@ -184,19 +197,21 @@ private func connectionWaits(_ source: OpaquePointer?, _ userdata: UnsafeMutable
 
 @BusActor
 private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
-    withConnection(userdata) { $0.dispatcher.dispatch(for: $0) }
+    guard let connection = connection(userdata) else { return }
+    // Another thread may release its reference meanwhile.
+    defer { extendLifetime(connection) }
+    connection.dispatcher.dispatch(for: connection)
 }
 
 @BusActor
 private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
-    withConnection(userdata) { $0.dispatcher.prepare() }
+    guard let connection = connection(userdata) else { return }
+    defer { extendLifetime(connection) }
+    connection.dispatcher.prepare()
 }
 
-/// Runs `body` with a connection. It lasts until `body` ends, even if another thread releases its reference meanwhile.
 @BusActor
-private func withConnection(_ userdata: UnsafeMutableRawPointer?, _ body: (BusConnection) -> Void) {
-    guard let userdata,
-        let connection = Unmanaged<ConnectionReference>.fromOpaque(userdata).takeUnretainedValue().connection
-    else { return }
-    withExtendedLifetime(connection) { body(connection) }
+private func connection(_ userdata: UnsafeMutableRawPointer?) -> BusConnection? {
+    guard let userdata else { return nil }
+    return Unmanaged<ConnectionReference>.fromOpaque(userdata).takeUnretainedValue().connection
 }
