@@ -257,7 +257,7 @@ package final class Daemon {
         let layers = users.all.flatMap(\.storesInUse).filter { $0.layer?.isHost == false }
         let changes = ManagedChanges(from: former, to: managed.settings)
         EventLoop.task {
-            let slices = Slices()
+            let slices = Slices(of: .service)
             for layer in layers {
                 layer.notifyEach(.managedChange) { changes.keys(of: layer, for: $0) }
                 await slices.pauseIfDue()

@@ -28,7 +28,7 @@ final class UserAccount {
     private(set) lazy var cycles = AccountCycles(of: self)
     let attempts = Attempts()
     let history = HistoryWork()
-    private let leftovers = LeftoverWork()
+    private let leftovers: LeftoverWork
     let files = FileWrites()
     let saved: SavedAccount
     private(set) lazy var move = MoveToKey(of: self)
@@ -53,6 +53,7 @@ final class UserAccount {
         self.uid = uid
         self.database = database
         self.directory = directory
+        leftovers = LeftoverWork(of: uid)
         saved = SavedAccount(in: directory, writing: files)
         self.daemon = daemon
         path = BusNames.accountPath(uid: uid)
@@ -168,6 +169,7 @@ final class UserAccount {
         attempts.noteSignOut()
         sync.close()
         cycles.stop()
+        leftovers.stop()
         user = nil
     }
 

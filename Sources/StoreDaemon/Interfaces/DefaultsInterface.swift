@@ -27,7 +27,7 @@ extension UserDomains {
         call.answer(on: daemon) { [self] in
             // A large domain with its history takes long to load, so others are served before the next one. Nothing but
             // the layers is kept from here: manifests and managed settings may change meanwhile.
-            let slices = Slices()
+            let slices = Slices(of: .user(client.uid))
             let held = HeldLayers()
             for name in names {
                 if let layers = try layers(of: name, program, call.peer) { held.add(layers) }

@@ -43,7 +43,7 @@ final class HistoryWork {
     private func run(_ kind: Kind, _ account: UserAccount) async throws -> Int {
         let database = account.database
         var pass = try HistoryPass(of: database, removing: kind == .removing)
-        let slices = Slices()
+        let slices = Slices(of: .user(account.uid))
         // The database may be replaced meanwhile.
         while account.database === database, try pass.step(in: database) { await slices.pauseIfDue() }
         return pass.bytes
@@ -53,23 +53,40 @@ final class HistoryWork {
 /// Gives others the thread between the slices of a long piece of work: several times as long as a slice takes.
 @BusActor
 final class Slices {
+    /// The one who causes work.
+    enum Owner: Hashable {
+        case user(UInt32)
+        case service
+    }
+
+    private let owner: Owner
     private var began = EventLoop.processorTime
-    /// The number of pieces of work under way, of all users.
-    private static var count: UInt64 = 0
+    /// The number of pieces of work under way.
+    private static var counts: [Owner: Int] = [:]
 
     /// How long a slice is, in microseconds.
     nonisolated static let length: UInt64 = 2000
 
-    init() { Self.count += 1 }
+    init(of owner: Owner) {
+        self.owner = owner
+        Self.counts[owner, default: 0] += 1
+    }
 
-    isolated deinit { Self.count -= 1 }
+    isolated deinit {
+        let rest = Self.counts[owner, default: 1] - 1
+        Self.counts[owner] = rest == 0 ? nil : rest
+    }
 
-    /// Pauses if the slice is over. The more work is under way, the longer, so that all of it together leaves most of
-    /// the time to others.
+    /// Pauses if the slice is over.
     func pauseIfDue() async {
         let taken = EventLoop.processorTime - began
         guard taken >= Self.length else { return }
-        await EventLoop.pause(.microseconds(Int64(3 * taken * Self.count)))
+        await EventLoop.pause(.microseconds(pause(after: Int64(taken))))
         began = EventLoop.processorTime
     }
+
+    /// Returns how long the pause after a slice is, in microseconds. The more work is under way, the longer, so that all
+    /// of it together leaves most of the time to others. One user's pieces delay each other, and other users' only as much
+    /// as one piece would.
+    func pause(after taken: Int64) -> Int64 { 3 * taken * Int64(Self.counts.count * Self.counts[owner, default: 1]) }
 }
