@@ -116,17 +116,15 @@ package final class Daemon {
 
     /// Finds out on another thread which folder roots can't be used.
     private func checkFolderRoots() {
-        EventLoop.task { [weak self, folderRoots, check = configuration.checkFolderRoots] in
+        EventLoop.task { [self, check = configuration.checkFolderRoots] in
             let problems = await folderRoots.result(of: check)
-            guard let self else { return }
             for problem in problems where !folderRootProblems.contains(problem) { logger.error("\(problem)") }
             folderRootProblems = problems
             // A root may be on a drive that comes later.
             folderRootTimer =
                 problems.isEmpty
                 ? nil
-                : EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { [weak self] in self?.checkFolderRoots()
-                }
+                : EventLoop.shared.after(.seconds(60), accuracy: .seconds(5)) { self.checkFolderRoots() }
         }
     }
 
@@ -144,36 +142,36 @@ package final class Daemon {
     func register() throws {
         // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
         // would slow down every use of it.
+        let (clients, connection, writes) = (clients, connection, writes)
         connection.afterDispatch = {
-            self.writes.commit()
-            if self.connection.isDrained { self.clients.noteDrained() }
+            writes.commit()
+            if connection.isDrained { clients.noteDrained() }
         }
-        connection.onSent = { self.clients.noteSent($1, to: $0) }
+        connection.onSent = { clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
-        try connection.admitCalls(
-            { self.clients.admit($0) }, ifUnanswered: { self.clients.acceptsCallsWithoutReply($0) })
-        connection.onDispatched = { self.clients.note($1, of: $0) }
-        connection.admitLargeAnswer = { self.clients.admit($0, answering: $1) }
+        try connection.admitCalls({ clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) })
+        connection.onDispatched = { clients.note($1, of: $0) }
+        connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(Daemon.administration(self), at: BusNames.managerPath, self),
             try connection.register(UserAccount.interface(self), under: BusNames.usersPath) { path, peer in
-                self.clients.findAccount(at: path, for: peer)
+                clients.findAccount(at: path, for: peer)
             },
             try connection.register(UserStore.interface(self), under: BusNames.usersPath) { path, peer in
-                try self.clients.findStore(at: path, for: peer)
+                try clients.findStore(at: path, for: peer)
             },
             try connection.enumerate(under: BusNames.usersPath) { prefix, peer in
-                self.clients.children(of: prefix, for: peer)
+                clients.children(of: prefix, for: peer)
             },
             try connection.register(UserDomains.interface(self), under: BusNames.defaultsRoot) { path, peer in
-                self.clients.findDomains(at: path, for: peer)
+                clients.findDomains(at: path, for: peer)
             },
             try connection.register(UserStore.domainInterface(self), under: BusNames.defaultsRoot) { path, peer in
-                self.clients.findLayer(at: path, for: peer)
+                clients.findLayer(at: path, for: peer)
             },
             try connection.enumerate(under: BusNames.defaultsRoot) { prefix, peer in
-                self.clients.domainChildren(of: prefix, for: peer)
+                clients.domainChildren(of: prefix, for: peer)
             },
         ]
     }

@@ -44,7 +44,7 @@ struct AccountRemotes {
         var request = BackendRequest(
             url: url, uid: uid, mode: configuration.mode, folderRoots: configuration.folderRoots,
             credentials: credentials)
-        request.whenBusy = { [weak daemon, uid] in daemon?.clients.share(of: .user(uid)).rest.note($0) }
+        request.whenBusy = { [daemon, uid] in daemon.clients.share(of: .user(uid)).rest.note($0) }
         return request
     }
 

@@ -20,8 +20,8 @@ final class UserAccount {
     private(set) var database: UserDatabase
     let directory: String
     unowned let daemon: Daemon
-    /// The account's user.
-    private(set) weak var user: User?
+    /// The account's user, until ``stop()``. A weak reference would slow down every use of the user.
+    private(set) var user: User?
     let subscribers = AccountSubscribers()
     /// The number of subscriptions to the user's stores.
     private var storeSubscriptions = 0

@@ -509,7 +509,7 @@ final class User {
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 layerLimits: configuration.layerLimits, environment: daemon.environment)
             database.observer = workObserver(of: uid, daemon: daemon)
-            database.onRevert = { [weak daemon] in daemon?.writes.fail(of: uid, $0) }
+            database.onRevert = { [unowned daemon] in daemon.writes.fail(of: uid, $0) }
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }
