@@ -37,6 +37,7 @@ package final class Daemon {
     private var heldAllowance: HeldAllowance?
     private var signals: [EventSource] = []
     private var idleTimer: EventSource?
+    private var trimTimer: EventSource?
     private var folderRootProblems: [String] = []
     private var folderRootTimer: EventSource?
     /// A thread of its own, because a folder root may be on a server that never answers.
@@ -266,9 +267,18 @@ package final class Daemon {
     private func peerVanished(_ peer: Peer) {
         clients.left(peer)
         users.closeIdle()
-        // free() returns memory only from the heap's end; the memory of answers to the peer may be anywhere.
-        malloc_trim(0)
+        trimSoon()
         armIdleTimer()
+    }
+
+    /// Returns memory to the system: that of answers to clients that have left may be anywhere in the heap, and free()
+    /// returns only what is at its end. Not for each client, because it takes long.
+    private func trimSoon() {
+        if trimTimer != nil { return }
+        trimTimer = EventLoop.shared.after(.seconds(1), accuracy: .milliseconds(500)) {
+            self.trimTimer = nil
+            malloc_trim(0)
+        }
     }
 
     // MARK: Ending
