@@ -104,7 +104,7 @@ extension UserStore {
     }
 
     /// About how many bytes values take in the database.
-    private static func bytes(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + $1.1.rowSize } }
+    nonisolated private static func bytes(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + $1.1.rowSize } }
 
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
         let values = [(key, value)]

@@ -97,6 +97,7 @@ final class User {
         if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
         try makeRoom(for: store.memory)
         stores[Text(identifier)] = store
+        store.isInUse = true
         memory += store.memory
         return store
     }
@@ -143,9 +144,7 @@ final class User {
     }
 
     /// Notes that a store in use takes more memory, or less.
-    func noteMemory(of store: UserStore, grownBy bytes: Int) {
-        if storeInUse(store.identifier) === store { memory += bytes }
-    }
+    func noteMemory(grownBy bytes: Int) { memory += bytes }
 
     /// Takes a store back into use that was removed from this device.
     func remember(_ store: Store) throws {
@@ -161,7 +160,8 @@ final class User {
 
     /// Releases a store that is no longer in use.
     func letGo(_ store: UserStore) {
-        guard storeInUse(store.identifier) === store else { return }
+        guard store.isInUse else { return }
+        store.isInUse = false
         stores[Text(store.identifier)] = nil
         memory -= store.memory
     }
@@ -565,6 +565,7 @@ final class User {
         recoveryTimer = nil
         account.stop()
         database.close()
+        for store in stores.values { store.isInUse = false }
         (stores, memory) = ([:], 0)
     }
 }

@@ -25,6 +25,8 @@ final class UserStore {
     /// About the memory that its values take, in bytes, and at least that. What is removed or replaced counts until
     /// ``measure()``, because a change for which there is room may still fail.
     private(set) var memory = 0
+    /// Whether the user has it in use, so that its memory counts against the user's share.
+    var isInUse = false
 
     init(_ store: Store, of user: User, daemon: Daemon) throws {
         self.store = store
@@ -47,7 +49,9 @@ final class UserStore {
     static func memory(of store: Store) -> Int { store.memory(memory) }
 
     /// About the memory that values take in a store, in bytes.
-    static func memory(of values: [(Key, Value)]) -> Int { values.reduce(0) { $0 + memory($1.0, $1.1) } }
+    nonisolated static func memory(of values: [(Key, Value)]) -> Int {
+        values.reduce(0) { $0 + memory($1.0, $1.1) }
+    }
 
     /// Returns at most about the memory that a plan takes in a store besides what it replaces, in bytes.
     static func growth(of store: Store, by plan: JoinPlan) -> Int {
@@ -70,18 +74,18 @@ final class UserStore {
     }
 
     /// About the memory that an entry takes, in bytes.
-    private static func memory(_ key: Key, _ value: Value?) -> Int {
+    nonisolated private static func memory(_ key: Key, _ value: Value?) -> Int {
         entryMemory + 2 * key.string.utf8.count + (value?.memory ?? 0)
     }
 
-    private static let entryMemory = 300
+    nonisolated private static let entryMemory = 300
 
     /// Counts memory of values that are to be written.
     func noteGrown(by bytes: Int) { if bytes > 0 { count(bytes) } }
 
     private func count(_ bytes: Int) {
         memory += bytes
-        user.noteMemory(of: self, grownBy: bytes)
+        if isInUse { user.noteMemory(grownBy: bytes) }
     }
 
     /// The most bytes that its values take in a message.
