@@ -28,13 +28,46 @@ import Testing
     }
 
     @Test func `what many apps keep here, the same keys or not, is read again`() throws {
-        let keys = (0..<60).map { String(repeating: "k", count: 57) + "\(100 + $0)" }
+        let keys = (0..<15).map { String(repeating: "k", count: 57) + "\(100 + $0)" }
         var remembered = RememberedLocalKeys(of: user)
         let stores = (0..<200).map { "org.example.App\($0)" }
         for store in stores { remembered.note([try manifest(store, keys)], of: store, logger) }
+        let unsaved = remembered.takeUnsaved()
+        try #require(unsaved).write()
+        let rest = remembered.takeUnsaved()
+        #expect(rest == nil)
         let read = RememberedLocalKeys(of: user)
         #expect(read.failure == nil && !read.isIncomplete)
         for store in stores { #expect(read.patterns(of: store, besides: []) == keys) }
+        try FileManager.default.removeItem(atPath: directory)
+    }
+
+    @Test func `a record has a bound, and what is in it may still be replaced`() throws {
+        var remembered = RememberedLocalKeys(of: user)
+        func note(_ store: Int, _ keys: Int) throws -> Bool {
+            let keys = (0..<keys).map { "\($0)" + String(repeating: "k", count: 60) }
+            remembered.note([try manifest("org.example.App\(store)", keys)], of: "org.example.App\(store)", logger)
+            return remembered.patterns(of: "org.example.App\(store)", besides: []).count == keys.count
+        }
+        var stores = 0
+        while try note(stores, 250) { stores += 1 }
+        #expect(stores > 10 && stores < 20)
+        let fits = try (note(0, 249), note(1, 0), note(stores, 250))
+        #expect(fits == (true, true, true))
+        try FileManager.default.removeItem(atPath: directory)
+    }
+
+    @Test func `a store that is removed is forgotten, except for what manifests say`() throws {
+        var remembered = RememberedLocalKeys(of: user)
+        let store = "org.example.App"
+        let (own, other) = (try manifest(store, ["own"]), try manifest("org.example.Other", ["other"]))
+        remembered.note([own, other], of: store, logger)
+        _ = remembered.takeUnsaved()
+        remembered.forget(store, besides: [own, other], logger)
+        let same = remembered.takeUnsaved()
+        #expect(same == nil, "the next opening of the store has nothing to write")
+        remembered.forget(store, besides: [own], logger)
+        #expect(remembered.patterns(of: store, besides: []) == ["own"])
         try FileManager.default.removeItem(atPath: directory)
     }
 
@@ -50,6 +83,8 @@ import Testing
         let isKept = remembered.keep([try Key("window")], of: "org.example.App", logger)
         let areKept = remembered.keep(try (0..<2000).map { try Key("key\($0)") }, of: "org.example.Another", logger)
         #expect(isKept && !areKept)
+        let unsaved = remembered.takeUnsaved()
+        try #require(unsaved).write()
         remembered = RememberedLocalKeys(of: user)
         remembered.setAsideDamaged(logger)
         #expect(remembered.isIncomplete && remembered.patterns(of: "org.example.App", besides: []) == ["window"])

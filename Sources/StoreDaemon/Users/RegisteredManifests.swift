@@ -11,13 +11,10 @@ internal import StoreEngine
 struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
-    /// The local keys that manifests have declared.
-    var rememberedLocalKeys: RememberedLocalKeys
 
     /// - Parameter logger: gets a warning for each refused manifest; `nil` if none is wanted.
     init(of user: UserDirectory, logger: Logger?) {
         directory = user.path + "/manifests.d"
-        rememberedLocalKeys = RememberedLocalKeys(of: user)
         for name in Self.names(in: directory).prefix(Self.most) {
             let path = "\(directory)/\(name)"
             do {

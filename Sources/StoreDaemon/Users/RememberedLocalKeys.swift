@@ -13,7 +13,12 @@ internal import StoreEngine
 /// uploaded can't be taken back.
 struct RememberedLocalKeys {
     /// By the store's identifier, and by the app's.
-    private var patterns: [String: [String: [String]]]
+    fileprivate typealias Patterns = [String: [String: [String]]]
+
+    private var patterns: Patterns = [:]
+    /// About the bytes that the patterns take in the file.
+    private var size = 0
+    private var isSaved = true
     private let path: String
     /// Why the file can't be read. Without it, local keys would be uploaded.
     private(set) var failure: EngineError?
@@ -23,15 +28,15 @@ struct RememberedLocalKeys {
 
     init(of user: UserDirectory) {
         path = user.path + "/local-keys.plist"
-        patterns = [:]
         isIncomplete = access(Self.aside(path), F_OK) == 0
         do throws(SystemError) {
             guard let bytes = try Files.contents(of: path, atMost: PrivateFile.largest) else {
                 isDamaged = access(path, F_OK) == 0
                 return
             }
-            let read = PrivateFile.decode([String: [String: [String]]].self, from: bytes)
+            let read = Self.patterns(bytes)
             (patterns, isDamaged) = (read ?? [:], read == nil)
+            size = patterns.reduce(0) { $0 + Self.size(of: $1.value, $1.key) }
         } catch {
             failure = .storage("\(path) can't be read: \(error)")
         }
@@ -53,12 +58,11 @@ struct RememberedLocalKeys {
 
     /// Keeps a store's keys local for no app, because the damaged file may have said so. Only the removal of the store ends
     /// that.
-    /// - Returns: whether they could be recorded. Otherwise they would be uploaded.
+    /// - Returns: whether there was room. Otherwise they would be uploaded.
     mutating func keep(_ keys: [Key], of store: String, _ logger: Logger) -> Bool {
         var apps = patterns[store] ?? [:]
         apps[Self.noApp, default: []] += keys.map(\.string)
-        replace(apps, of: store, logger)
-        return patterns[store] == apps
+        return replace(apps, of: store, logger)
     }
 
     /// No app has an empty identifier.
@@ -71,43 +75,91 @@ struct RememberedLocalKeys {
         return apps.values.flatMap(\.self)
     }
 
-    /// Notes what valid manifests of a store say. If it can't be written, the next load of the store tries again.
+    /// Notes what valid manifests of a store say.
     mutating func note(_ manifests: [Manifest], of store: String, _ logger: Logger) {
         var apps = patterns[store] ?? [:]
         for manifest in manifests {
             apps[manifest.applicationIdentifier] = manifest.localKeys.isEmpty ? nil : manifest.localKeys
         }
-        replace(apps, of: store, logger)
+        _ = replace(apps, of: store, logger)
     }
 
-    /// Forgets a store, which is removed with its local values.
-    mutating func forget(_ store: String, _ logger: Logger) { replace([:], of: store, logger) }
+    /// Forgets a store, which is removed with its local values, except for what manifests still say.
+    mutating func forget(_ store: String, besides manifests: [Manifest], _ logger: Logger) {
+        let present = Set(manifests.map(\.applicationIdentifier))
+        _ = replace((patterns[store] ?? [:]).filter { present.contains($0.key) }, of: store, logger)
+    }
 
-    private mutating func replace(_ apps: [String: [String]], of store: String, _ logger: Logger) {
-        if failure != nil { return }
-        let former = patterns
-        patterns[store] = apps.isEmpty ? nil : apps
-        if patterns == former { return }
-        do {
-            let bytes = try FileFormat.binary.write(Self.value(patterns))
-            // Apps can register any number of manifests, one after the other.
-            guard bytes.count <= PrivateFile.largest,
-                apps.values.reduce(0, { $0 + $1.count }) <= RegisteredManifests.mostLocalKeys
-            else {
-                logger.warning("There are too many local keys of \(store) to be recorded.")
-                patterns = former
-                return
-            }
-            try PrivateFile.replace(path, with: bytes)
-        } catch {
-            logger.warning("The local keys of \(store) can't be recorded: \(error)")
-            patterns = former
+    /// - Returns: whether there was room.
+    private mutating func replace(_ apps: [String: [String]], of store: String, _ logger: Logger) -> Bool {
+        let former = patterns[store] ?? [:]
+        if apps == former { return true }
+        let count = apps.values.reduce(0) { $0 + $1.count }
+        let next = size - Self.size(of: former, store) + Self.size(of: apps, store)
+        // Apps can register any number of manifests, one after the other.
+        guard next <= max(size, Self.largest), count <= RegisteredManifests.mostLocalKeys else {
+            logger.warning("There are too many local keys of \(store) to be recorded.")
+            return false
         }
+        patterns[store] = apps.isEmpty ? nil : apps
+        (size, isSaved) = (next, false)
+        return true
+    }
+
+    /// The most that is recorded, in about as many bytes. All of it is read when the user's data is opened.
+    private static let largest = 256 << 10
+
+    private static func size(of apps: [String: [String]], _ store: String) -> Int {
+        let perText = 8
+        return apps.reduce(0) { sum, app in
+            app.value.reduce(sum + store.utf8.count + app.key.utf8.count + 2 * perText) { $0 + $1.utf8.count + perText }
+        }
+    }
+
+    // MARK: The file
+
+    /// What the file is to have. It can be written on any thread.
+    struct Unsaved: Equatable, Sendable {
+        fileprivate let path: String
+        fileprivate let patterns: Patterns
+
+        func write() throws {
+            try PrivateFile.replace(path, with: try FileFormat.binary.write(RememberedLocalKeys.value(patterns)))
+        }
+    }
+
+    /// Returns what the file doesn't have yet, once; `nil` if it has everything.
+    mutating func takeUnsaved() -> Unsaved? {
+        if isSaved || failure != nil { return nil }
+        isSaved = true
+        return Unsaved(path: path, patterns: patterns)
+    }
+
+    /// Notes that the file could not be written.
+    mutating func noteUnsaved() { isSaved = false }
+
+    private static func patterns(_ bytes: [UInt8]) -> Patterns? {
+        func members<Member>(_ value: Value, _ member: (Value) -> Member?) -> [String: Member]? {
+            guard case .dictionary(let entries) = value else { return nil }
+            var members: [String: Member] = [:]
+            for (key, value) in entries {
+                guard let member = member(value) else { return nil }
+                members[key.string] = member
+            }
+            return members
+        }
+        func texts(_ value: Value) -> [String]? {
+            guard case .array(let values) = value else { return nil }
+            let texts = values.compactMap { if case .string(let text) = $0 { text.string } else { nil } }
+            return texts.count == values.count ? texts : nil
+        }
+        guard let value = try? FileFormat.binary.read(bytes) else { return nil }
+        return members(value) { members($0, texts) }
     }
 
     /// Foundation's encoder writes equal texts once. Such a file may be taken for an attack when it is read, because it is
     /// far larger than it looks.
-    private static func value(_ patterns: [String: [String: [String]]]) -> Value {
+    fileprivate static func value(_ patterns: Patterns) -> Value {
         func dictionary<Member>(_ members: [String: Member], _ value: (Member) -> Value) -> Value {
             .dictionary(Dictionary(uniqueKeysWithValues: members.map { (Text($0), value($1)) }))
         }

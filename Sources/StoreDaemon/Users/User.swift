@@ -34,6 +34,10 @@ final class User {
     private var joinAllowance = 0
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
+    /// The local keys that manifests have declared.
+    private var rememberedLocalKeys: RememberedLocalKeys
+    /// Whether another thread writes the record of them.
+    private var isWritingLocalKeys = false
     /// The user's defaults domains.
     private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
@@ -44,7 +48,8 @@ final class User {
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
-        do { registered = try Self.registeredManifests(in: directory, daemon) } catch {
+        registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        do { rememberedLocalKeys = try Self.rememberedLocalKeys(in: directory, daemon) } catch {
             database.close()
             throw error
         }
@@ -74,21 +79,13 @@ final class User {
     /// The manifests that apply to the user.
     var manifests: UserManifests { daemon.users.manifests(with: registered) }
 
-    private static func registeredManifests(
-        in directory: UserDirectory, _ daemon: Daemon
-    ) throws(EngineError) -> RegisteredManifests {
-        var registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        registered.rememberedLocalKeys.setAsideDamaged(daemon.logger)
-        if let failure = registered.rememberedLocalKeys.failure { throw failure }
-        return registered
-    }
-
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
         if let store = stores[Text(identifier)] { return store }
         rememberLocalKeys(of: identifier)
+        writeLocalKeysAtOnce()
         let store = try recovering {
-            let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
+            let store = try database.store(identifier, localKeys: localKeys(of: identifier))
             if store.isForgotten { try remember(store) }
             try keepLocalValues(of: store)
             return try UserStore(store, of: self, daemon: daemon)
@@ -104,15 +101,17 @@ final class User {
 
     /// Keeps local what only this device has of a store, if the record of local keys was damaged.
     private func keepLocalValues(of store: Store) throws(EngineError) {
-        guard !store.isLayer, registered.rememberedLocalKeys.isIncomplete else { return }
+        guard !store.isLayer, rememberedLocalKeys.isIncomplete else { return }
         let identifier = store.identifier
-        let known = manifests.localKeys(of: identifier)
+        let known = localKeys(of: identifier)
         let keys = store.localValues.filter { !known.contains($0) }
         if keys.isEmpty { return }
-        guard registered.rememberedLocalKeys.keep(keys, of: identifier, daemon.logger) else {
+        let former = rememberedLocalKeys
+        guard rememberedLocalKeys.keep(keys, of: identifier, daemon.logger), writeLocalKeysAtOnce() else {
+            rememberedLocalKeys = former
             throw .storage("the local keys of \(identifier) can't be recorded")
         }
-        _ = try store.replaceLocalKeys(manifests.localKeys(of: identifier))
+        _ = try store.replaceLocalKeys(localKeys(of: identifier))
     }
 
     /// Throws if the stores in use would take too much memory. First, those are released that clients have only used
@@ -189,7 +188,9 @@ final class User {
                     + "when the move is complete.")
         }
         guard let keys = try database.forget(store: identifier) else { return nil }
-        registered.rememberedLocalKeys.forget(identifier, daemon.logger)
+        rememberedLocalKeys.forget(identifier, besides: manifests.manifests(of: identifier), daemon.logger)
+        // Nobody has to wait: until it is written, the keys are kept here for longer than necessary.
+        EventLoop.task { [self] in try? await account.files.inTurn { [self] in await writeLocalKeys() } }
         // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
@@ -236,7 +237,7 @@ final class User {
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func removeEverywhere(_ identifier: String, onlyChecking isCheck: Bool) throws -> [Key]? {
         guard Manifest.isName(identifier), try storesWithValues().contains(identifier) else { return nil }
-        let store = try database.store(identifier, localKeys: manifests.localKeys(of: identifier))
+        let store = try database.store(identifier, localKeys: localKeys(of: identifier))
         if database.hasAccount {
             guard store.isSynchronized else {
                 throw BusError.store(.conflict, Self.takesNoPart(identifier))
@@ -251,20 +252,72 @@ final class User {
         return keys
     }
 
+    // MARK: Manifests
+
+    /// Returns the keys of a store that never leave the device.
+    func localKeys(of identifier: String) -> LocalKeys {
+        let declaring = manifests.manifests(of: identifier)
+        let remembered = rememberedLocalKeys.patterns(of: identifier, besides: declaring)
+        return LocalKeys(declaring.flatMap(\.localKeys) + remembered)
+    }
+
+    private static func rememberedLocalKeys(
+        in directory: UserDirectory, _ daemon: Daemon
+    ) throws(EngineError) -> RememberedLocalKeys {
+        var remembered = RememberedLocalKeys(of: directory)
+        remembered.setAsideDamaged(daemon.logger)
+        if let failure = remembered.failure { throw failure }
+        return remembered
+    }
+
     /// Applies changed manifests to the keys that stay on the device.
     func renewLocalKeys() {
         // What waits is announced before what follows from the manifests.
         daemon.writes.commit()
         for store in storesInUse { rememberLocalKeys(of: store.identifier) }
+        writeLocalKeysAtOnce()
         // If a manifest is gone, its keys stay on the device.
         for store in storesInUse where manifests.hasManifest(store.identifier) {
-            let keys = (try? store.store.replaceLocalKeys(manifests.localKeys(of: store.identifier))) ?? []
+            let keys = (try? store.store.replaceLocalKeys(localKeys(of: store.identifier))) ?? []
             if !keys.isEmpty { store.notify(.localChange, keys: keys) }
         }
     }
 
     private func rememberLocalKeys(of identifier: String) {
-        registered.rememberedLocalKeys.note(manifests.manifests(of: identifier), of: identifier, daemon.logger)
+        rememberedLocalKeys.note(manifests.manifests(of: identifier), of: identifier, daemon.logger)
+    }
+
+    /// Writes the record of local keys if it has changed. Values of these keys may be acknowledged from now on, and would
+    /// be uploaded after a crash if only a manifest that is gone had said that they stay here. Only administrators can cause
+    /// this again and again; what programs can cause is written on another thread.
+    /// - Returns: whether the file has everything.
+    @discardableResult
+    private func writeLocalKeysAtOnce() -> Bool {
+        // Two threads must not write one file.
+        if isWritingLocalKeys { return false }
+        do { try rememberedLocalKeys.takeUnsaved()?.write() } catch { return noteUnwritten(error) }
+        return true
+    }
+
+    /// Does the same on another thread, in turn with the other files of the user.
+    private func writeLocalKeys() async {
+        // The directory of data that was closed may be another user's.
+        if account.user == nil { return }
+        isWritingLocalKeys = true
+        defer { isWritingLocalKeys = false }
+        while let unsaved = rememberedLocalKeys.takeUnsaved() {
+            do { try await account.files.waiting(unsaved.write) } catch {
+                noteUnwritten(error)
+                return
+            }
+        }
+    }
+
+    @discardableResult
+    private func noteUnwritten(_ error: any Error) -> Bool {
+        daemon.logger.warning("\(error)")
+        rememberedLocalKeys.noteUnsaved()
+        return false
     }
 
     /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.
@@ -283,6 +336,11 @@ final class User {
                 throw BusError.limitsExceeded(
                     "The manifests of a store may have at most \(RegisteredManifests.mostLocalKeys) local keys together."
                 )
+            }
+            // Before the manifest counts.
+            if let identifier = manifest.identifier, !daemon.manifests.manifests.declares(identifier) {
+                rememberedLocalKeys.note([manifest], of: identifier, daemon.logger)
+                await writeLocalKeys()
             }
             let path = try registered.makePath(of: manifest)
             let own = try manifest.propertyList
@@ -459,14 +517,15 @@ final class User {
         }
         needsSettingAside = false
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        registered = try Self.registeredManifests(in: directory, daemon)
+        registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        rememberedLocalKeys = try Self.rememberedLocalKeys(in: directory, daemon)
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         var changes: [(UserStore, StoreViewChange)] = []
         do {
             let known = storesInUse.map(\.store.generation).max() ?? 0
             if !isSalvaged { try next.raiseGenerations(above: known) }
             for held in storesInUse {
-                let store = try next.store(held.identifier, localKeys: manifests.localKeys(of: held.identifier))
+                let store = try next.store(held.identifier, localKeys: localKeys(of: held.identifier))
                 try keepLocalValues(of: store)
                 changes.append((held, StoreViewChange(store: store, since: held.store.values)))
             }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import AppManifest
-internal import StoreEngine
 
 /// The manifests that apply to a user, and the stores and domains that callers may open by them. This opens no data.
 struct UserManifests {
@@ -25,13 +24,6 @@ struct UserManifests {
 
     func hasManifest(_ identifier: String) -> Bool {
         installed.declares(identifier) || registered.declares(identifier)
-    }
-
-    /// Returns the keys of a store that never leave the device.
-    func localKeys(of identifier: String) -> LocalKeys {
-        let manifests = manifests(of: identifier)
-        let remembered = registered.rememberedLocalKeys.patterns(of: identifier, besides: manifests)
-        return LocalKeys(manifests.flatMap(\.localKeys) + remembered)
     }
 
     /// The manifests of a store that count.

@@ -19,6 +19,10 @@ final class Users {
     /// How many bytes of the disk are left to users whose databases are small.
     var diskReserve = 32 << 20
     private var accountsFile = FileStamp("/etc/passwd")
+    /// What was read of users whose data isn't open, and when. The look-up of a path that leads nowhere needs it as well.
+    private var read: [UInt32: (time: UInt64, manifests: RegisteredManifests)] = [:]
+    /// How long that counts, in microseconds. A file may be mended, or have been unreadable for a moment.
+    private static let readAgain: UInt64 = 1_000_000
     /// Open users for whom it isn't known yet whether their user id was given to another user.
     private var unchecked: Set<UInt32> = []
 
@@ -40,7 +44,7 @@ final class Users {
         if let user = open[uid] { return user }
         let user = try User(uid, daemon: daemon)
         closeIdle()
-        open[uid] = user
+        (open[uid], read[uid]) = (user, nil)
         unchecked.insert(uid)
         return user
     }
@@ -50,7 +54,12 @@ final class Users {
     func manifests(of uid: UInt32) -> UserManifests {
         if let user = open[uid] { return user.manifests }
         let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
-        return manifests(with: RegisteredManifests(of: directory, logger: nil))
+        let now = EventLoop.now
+        if let known = read[uid], now < known.time + Self.readAgain { return manifests(with: known.manifests) }
+        let registered = RegisteredManifests(of: directory, logger: nil)
+        if read.count >= Self.mostIdle { read = [:] }
+        read[uid] = (now, registered)
+        return manifests(with: registered)
     }
 
     /// Returns the manifests that apply to a user who has registered these.
