@@ -58,9 +58,8 @@ extension Clients {
 
     private func domainPaths(of client: Client) -> [String] {
         guard daemon.users.known.contains(client.uid), let user = try? daemon.users.user(client.uid) else { return [] }
-        let names = ((try? user.domains.names()) ?? []).filter {
-            user.domains.access(of: client.identity, to: $0) != .none
-        }
+        let access = user.manifests.access(of: client.identity)
+        let names = ((try? user.domains.names()) ?? []).filter { access($0) != .none }
         return names.prefix(Self.mostChildren).compactMap { try? BusNames.domainPath(uid: user.uid, domain: $0) }
     }
 

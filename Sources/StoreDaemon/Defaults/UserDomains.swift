@@ -30,6 +30,11 @@ final class UserDomains {
         user.manifests.access(of: caller, to: domain)
     }
 
+    private func writable(by caller: CallerIdentity, among domains: Set<Text>) -> Set<Text> {
+        let access = user.manifests.access(of: caller)
+        return domains.filter { access($0.string) == .write }
+    }
+
     // MARK: Names and room
 
     /// The names of the domains that hold a value, sorted.
@@ -45,7 +50,7 @@ final class UserDomains {
                 "The user has \(bound) domains, and may have no more. See ubiquitousctl defaults domains.")
         }
         guard caller.engine == .flatpak else { return }
-        guard others.count(where: { access(of: caller, to: $0.string) == .write }) < Self.ofOneApp.domains else {
+        guard writable(by: caller, among: others).count < Self.ofOneApp.domains else {
             throw BusError.limitsExceeded(
                 "The app has \(Self.ofOneApp.domains) domains, and in a sandbox it may have no more. Remove one.")
         }
@@ -54,8 +59,7 @@ final class UserDomains {
     /// Refuses a sandboxed app's write if its domains have no room for it.
     func checkRoom(forBytes bytes: Int, of caller: CallerIdentity) throws {
         guard caller.engine == .flatpak else { return }
-        let own = try sizes.domains.filter { access(of: caller, to: $0.string) == .write }
-        let used = try sizes.bytes(of: own)
+        let used = try sizes.bytes(of: writable(by: caller, among: sizes.domains))
         guard used + bytes <= Self.ofOneApp.bytes else {
             throw BusError.store(
                 .quotaExceeded,

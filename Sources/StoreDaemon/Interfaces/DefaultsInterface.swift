@@ -148,7 +148,8 @@ extension UserDomains {
         let client = daemon.clients.client(call.peer)
         var names = Set(try self.names().map { Text($0) })
         if includesManaged { names.formUnion(managedNames(for: call.peer).map { Text($0) }) }
-        let visible = names.sorted().map(\.string).filter { access(of: client.identity, to: $0) != .none }
+        let access = user.manifests.access(of: client.identity)
+        let visible = names.sorted().map(\.string).filter { access($0) != .none }
         try call.reply { try $0.append(strings: visible) }
     }
 

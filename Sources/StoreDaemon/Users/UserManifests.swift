@@ -63,9 +63,12 @@ struct UserManifests {
     // MARK: Domains
 
     /// Returns a caller's access to a domain.
-    func access(of caller: CallerIdentity, to domain: String) -> DomainAccess {
+    func access(of caller: CallerIdentity, to domain: String) -> DomainAccess { access(of: caller)(domain) }
+
+    /// Returns a caller's access to any domain. The manifests are searched once, because there may be many of both.
+    func access(of caller: CallerIdentity) -> (_ domain: String) -> DomainAccess {
         let own = caller.engine == .flatpak ? all : []
         let groups = own.filter { $0.applicationIdentifier == caller.applicationIdentifier }.flatMap(\.groups)
-        return DomainAccess.of(caller, to: domain, groups: groups)
+        return { DomainAccess.of(caller, to: $0, groups: groups) }
     }
 }
