@@ -57,6 +57,25 @@ struct HandlerTests {
         try service.close()
     }
 
+    @Test func `a call of an unknown interface has no turn during a rest, because its object is looked for first`()
+        async throws
+    {
+        let service = try LocalService()
+        _ = try await service.set("a", .integer(1))
+        let rest = service.daemon.clients.share(of: .user(4711)).rest
+        // Two seconds.
+        rest.note(500_000)
+        rest.note(LongCallPause.shortest)
+        let path = try service.storePath()
+        try await service.client.invoke(nil, path, "org.freedesktop.DBus.Peer", "Ping")
+        try #require(rest.isUnderWay)
+        let name = await errorName { try await service.client.invoke(nil, path, "org.example.Unknown", "Call") }
+        #expect(name == "org.freedesktop.DBus.Error.LimitsExceeded" && !rest.isUnderWay)
+        let known = await errorName { try await service.client.invoke(nil, path, "org.example.Unknown", "Call") }
+        #expect(known == "org.freedesktop.DBus.Error.UnknownInterface" || known.hasSuffix("UnknownMethod"))
+        try service.close()
+    }
+
     @Test func `only so many calls wait for a count of the history, since all are answered at once`() async throws {
         let service = try LocalService()
         _ = try await service.set("a", .integer(1))

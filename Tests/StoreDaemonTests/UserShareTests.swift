@@ -106,14 +106,14 @@ struct UserShareTests {
         #expect(user.rest.isUnderWay)
     }
 
-    @Test func `what can't wait goes on during a rest until it takes long itself`() {
+    @Test(arguments: [LongCallPause.shortest, LongCallPause.allowance, 10 * LongCallPause.allowance])
+    func `what can't wait goes on during a rest until it takes long itself`(microseconds: UInt64) {
         let user = user()
         #expect(user.rest.allowsUrgent)
         user.rest.note(LongCallPause.allowance)
         user.rest.note(LongCallPause.shortest - 1)
         #expect(user.rest.isUnderWay && user.rest.allowsUrgent)
-        // So long that the test can't outlast what is granted again meanwhile.
-        user.rest.note(LongCallPause.allowance - 1)
+        user.rest.note(microseconds)
         #expect(user.rest.isUnderWay && !user.rest.allowsUrgent)
     }
 

@@ -215,8 +215,9 @@ struct CallKind {
         case "org.freedesktop.DBus.Properties":
             (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, true)
         default:
-            // Errors repeat unknown names.
-            (answer, unweighed, arguments, mayTakeLong) = (Self.small, Self.small, 2 * Self.small, false)
+            // Errors repeat unknown names. libsystemd looks for an object first, unless the interface is for all paths.
+            (answer, unweighed, arguments) = (Self.small, Self.small, 2 * Self.small)
+            mayTakeLong = message.interface != "org.freedesktop.DBus.Peer"
             canWait = false
         }
     }

@@ -14,6 +14,8 @@ final class LongCallPause {
     /// When the rest ends, on the loop's clock.
     private var endTime: UInt64 = 0
     private var share = LoopShare()
+    /// Whether something that counts was done during the rest.
+    private var isDisturbed = false
     /// Called after a rest.
     var whenOver: (() -> Void)?
 
@@ -30,12 +32,13 @@ final class LongCallPause {
     var isUnderWay: Bool { end != nil }
 
     /// Whether calls that can't wait may be answered: outside of a rest, or as long as they take no time that counts.
-    var allowsUrgent: Bool { !isUnderWay || share.missing(EventLoop.now) == 0 }
+    var allowsUrgent: Bool { !isDisturbed }
 
     /// Counts time of the thread that answers everybody's calls.
     /// - Parameter microseconds: processor time. While other processes run, no other caller is delayed.
     func note(_ microseconds: UInt64) {
         guard microseconds >= Self.shortest else { return }
+        isDisturbed = isUnderWay
         let now = EventLoop.now
         guard let taken = share.take(now, min(microseconds, Self.longestCounted)) else { return }
         begin(min(taken, Self.longestCounted), now)
@@ -49,7 +52,7 @@ final class LongCallPause {
         endTime = now + time
         end = EventLoop.shared.after(.microseconds(Int64(time)), accuracy: .milliseconds(1)) { [weak self] in
             guard let self else { return }
-            end = nil
+            (end, isDisturbed) = (nil, false)
             pool.restingUsers -= 1
             whenOver?()
         }
