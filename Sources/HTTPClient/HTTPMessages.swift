@@ -127,6 +127,8 @@ package struct HTTPOptions: Sendable {
     /// Begins a lookup of a name; `nil` leaves lookups to libcurl, which leaves behind a thread for each that doesn't end
     /// in time.
     package var lookUp: (@Sendable (HTTPLookup) -> Void)?
+    /// The user for whom the requests are made; `nil` if the process works for one user only.
+    package var owner: UInt32?
     /// Called with the microseconds of the loop's time that were taken, once they are 20,000 or more.
     package var whenBusy: (@BusActor @Sendable (UInt64) -> Void)?
     /// The time limit for connecting, and for looking up a name before that.

@@ -24,7 +24,7 @@ final class HTTPSession {
     private var isClosed = false
     private var share = LoopShare()
     /// The end of a rest.
-    private var restEnd: EventSource?
+    private var rest: Rest?
     /// Whether libcurl's timer has run out during a rest.
     private var isDue = false
     private let addresses: HTTPAddresses
@@ -217,22 +217,53 @@ final class HTTPSession {
     // A server decides what there is to do: it may send without end, have each connection closed and make each handshake
     // long. So libcurl has a share of the loop's time.
 
-    private static let longestRest: UInt64 = 5_000_000
+    /// The longest rest after one piece of work, in microseconds, and the longest of all, during which no connection may
+    /// time out.
+    private static let (longestRest, longestSharedRest): (UInt64, UInt64) = (5_000_000, 10_000_000)
+
+    /// A rest, which counts as long as it lasts.
+    @BusActor
+    private final class Rest {
+        /// The number of sessions that rest, by their users.
+        private static var counts: [UInt32: Int] = [:]
+        private let owner: UInt32?
+        var end: EventSource?
+
+        init(of owner: UInt32?) {
+            self.owner = owner
+            if let owner { Self.counts[owner, default: 0] += 1 }
+        }
+
+        isolated deinit {
+            guard let owner else { return }
+            let others = Self.counts[owner, default: 1] - 1
+            Self.counts[owner] = others == 0 ? nil : others
+        }
+
+        /// How many times longer it is because other sessions rest: those of its user, and other users. So all of them
+        /// together leave most of the time to others, and one user lengthens another's rest no more than any other does.
+        var factor: UInt64 {
+            guard let owner else { return 1 }
+            return UInt64(Self.counts.count * Self.counts[owner, default: 1])
+        }
+    }
 
     /// Whether libcurl isn't called for now.
-    var isResting: Bool { restEnd != nil }
+    var isResting: Bool { rest != nil }
 
     /// Counts work, and rests after much of it.
     func note(_ work: WorkTime) {
         guard let taken = share.take(EventLoop.now, work.taken(ifAtLeast: 1)), !isClosed else { return }
         options.whenBusy?(taken)
-        let time = min(taken * LoopShare.rest, Self.longestRest)
+        let rest = rest ?? Rest(of: options.owner)
+        self.rest = rest
+        let time = min(min(taken * LoopShare.rest, Self.longestRest) * rest.factor, Self.longestSharedRest)
         stopListening()
-        restEnd = EventLoop.shared.after(.microseconds(Int64(time))) { [weak self] in self?.endRest() }
+        rest.end = EventLoop.shared.after(.microseconds(Int64(time))) { [weak self] in self?.endRest() }
     }
 
     private func endRest() {
-        restEnd = nil
+        rest = nil
         for socket in watched.keys { listen(on: socket) }
         guard isDue else { return }
         isDue = false
@@ -285,7 +316,7 @@ final class HTTPSession {
     }
 
     func close() {
-        (isClosed, restEnd) = (true, nil)
+        (isClosed, rest) = (true, nil)
         for transfer in transfers.values { end(transfer, .failure(.closed)) }
         idle = nil
         addresses.close()

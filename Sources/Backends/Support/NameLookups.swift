@@ -52,6 +52,6 @@ extension HTTPOptions {
     /// Makes the options of a client for a server with a user's credentials.
     package init(_ credentials: HTTPCredentials = .none, for server: ServerCredentials) {
         self.init(credentials: credentials, authority: server.authority)
-        (lookUp, whenBusy) = (NameLookups.of(server.owner), server.whenBusy)
+        (lookUp, owner, whenBusy) = (NameLookups.of(server.owner), server.owner, server.whenBusy)
     }
 }
