@@ -46,6 +46,11 @@ public struct VersionVector: Equatable, Sendable {
     /// quadratic time.
     public mutating func formUnion(_ other: VersionVector) {
         if isSuperset(of: other) { return }
+        if dots.isEmpty {
+            // The memory is shared.
+            dots = other.dots
+            return
+        }
         var union: [Dot] = []
         union.reserveCapacity(dots.count + other.dots.count)
         var rest = dots[...]

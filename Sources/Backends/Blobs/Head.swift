@@ -66,11 +66,15 @@ extension [String: Head.Part] {
     var footprint: Int {
         reduce(0) { sum, part in
             let (name, part) = part
-            let entries = part.tail.reduce(0) {
-                $0 + EntryLimits.memory + $1.key.string.utf8.count + ($1.value.value?.count ?? 0)
-            }
-            return sum + 256 + name.utf8.count + entries + part.vector.dots.count * 16 + part.base.count * 48
-                + part.removed.count * 64
+            return sum + 256 + name.utf8.count + part.tail.footprint + part.vector.dots.count * 16
+                + part.base.count * 48 + part.removed.count * 64
         }
+    }
+}
+
+extension [Key: Entry] {
+    /// The approximate size in memory, in bytes.
+    var footprint: Int {
+        reduce(0) { $0 + EntryLimits.memory + $1.key.string.utf8.count + ($1.value.value?.count ?? 0) }
     }
 }

@@ -102,12 +102,20 @@ final class PartReader<Storage: BlobStorage> {
         found.footprint = index.footprint + found.head.parts.filter { written.parts[$0.key] != nil }.footprint
     }
 
-    /// Returns a part with its version vector, which is a copy of its own if the part adds to the segment's.
+    /// Returns a part with its version vector and its tail. Where it adds to those of the segment or of the index, they take
+    /// memory of their own.
     private func resolved(
         _ part: WrittenPart, over base: Head.Part?, _ vector: VersionVector, _ wrapping: Wrapping
     ) throws(RemoteError) -> Head.Part? {
-        let dots = part.vector.dots.isEmpty ? 0 : vector.dots.count + part.vector.dots.count
-        try share.hold { $0.news += dots * MemoryLayout<Dot>.stride }
+        var vectors = [vector, part.vector]
+        var size = 0
+        if case .over = part.form, let base {
+            vectors.append(base.vector)
+            size = base.tail.footprint
+        }
+        vectors.removeAll(where: \.dots.isEmpty)
+        if vectors.count > 1 { size += vectors.reduce(0) { $0 + $1.dots.count * MemoryLayout<Dot>.stride } }
+        try share.hold { $0.news += size }
         return part.part(over: base, vector: vector, wrapping)
     }
 
