@@ -19,6 +19,10 @@
 // only tells the reason of a change that is already here. So each change is announced once, with the service's reason:
 // changes that arrive with a snapshot before their signal wait for it (`unannounced`).
 //
+// A write is late if it could not be sent before the service went, because another program may have written the key
+// since. It is sent with the generation that was known when it was made, and the service keeps what changed after that
+// (decision 156). Only a snapshot tells which of these writes won, so until then they cover the service's values.
+//
 // If the service goes away before it replies, the copy can't know whether it applied the call, and sending it again
 // could undo what another program has written since. So the copy first asks the next service which keys have changed
 // since the last reply, and sends again only what certainly was not applied; see `isCertainlyMissing(_:)`.
@@ -47,6 +51,15 @@ struct LocalCopy {
         case finish([Ticket], UbiquitousStoreError?)
     }
 
+    /// The contents of one call.
+    struct Call: Equatable {
+        let changes: Changes
+        /// What changed after this generation stays as it is; `nil` to change all keys.
+        var since: UInt64?
+        /// If it is late, when it was made, in microseconds since 1970.
+        var time: UInt64 = 0
+    }
+
     /// The connection to the service.
     enum Link {
         case down
@@ -73,6 +86,9 @@ struct LocalCopy {
     private(set) var link = Link.down
 
     private var fate = Fate.awaited
+    /// If ``sent`` are late writes that the service has taken: the generation of its reply. A snapshot of it tells which of
+    /// them won.
+    private var verifying: UInt64?
     /// The generation of the last reply to a write.
     private var acknowledgedGeneration: UInt64 = 0
 
@@ -94,13 +110,22 @@ struct LocalCopy {
     var isReadable: Bool { generation != nil || isReadEarly }
 
     /// Whether the service has replied to every write.
-    var isSettled: Bool { sent.isEmpty && queue.isEmpty }
+    var isSettled: Bool { inFlight.isEmpty && queue.isEmpty }
 
     /// The changes that the service has not acknowledged.
-    var pending: Changes { (sent + queue.writes).changes }
+    var pending: Changes { (inFlight + queue.writes).changes }
 
     /// The changes that were sent and not answered; the service may have applied them.
-    var unanswered: Changes { sent.changes }
+    var unanswered: Changes { inFlight.changes }
+
+    /// The generation that was known when the last pending write of each key was made.
+    var knownToPending: [Text: UInt64] {
+        (inFlight + queue.writes).reduce(into: [:]) { known, write in
+            for key in write.changes.keys { known[key] = write.since ?? self.known }
+        }
+    }
+
+    private var inFlight: [Write] { verifying == nil ? sent : [] }
 
     /// The newest known generation.
     var known: UInt64 { max(generation ?? 0, acknowledgedGeneration) }
@@ -114,6 +139,7 @@ struct LocalCopy {
 
     /// The app writes.
     mutating func write(_ write: Write) -> [Action] {
+        defer { if link != .up { noteLoss() } }
         guard queue.append(write) else {
             let error = UbiquitousStoreError(
                 .quotaExceeded, "More is waiting for the service than a store can hold; the write was dropped.")
@@ -130,7 +156,7 @@ struct LocalCopy {
     /// The app wants to be resumed when everything written so far has a reply.
     mutating func settle(_ ticket: Ticket) -> [Action] {
         if queue.addTicket(ticket) { return [] }
-        guard let last = sent.indices.last else { return finish([ticket], nil) }
+        guard let last = inFlight.indices.last else { return finish([ticket], nil) }
         sent[last].tickets.append(ticket)
         return []
     }
@@ -152,31 +178,42 @@ struct LocalCopy {
         isSending = false
         singles = 0
         ownViolations = []
-        if case .awaited = fate, !sent.isEmpty {
-            fate = .unknown(since: max(generation ?? 0, acknowledgedGeneration), base: base)
-        }
+        // The next snapshot tells which of the late writes won, whatever its generation.
+        if verifying != nil { verifying = 0 }
+        if case .awaited = fate, !inFlight.isEmpty { fate = .unknown(since: known, base: base) }
+        noteLoss()
+    }
+
+    private mutating func noteLoss() {
+        // A copy that knows nothing has no generation to tell: its writes count as made when they are sent.
+        if known > 0 { queue.noteLoss(at: known) }
     }
 
     /// Returns the call to send now; `nil` if there is none.
-    mutating func nextCall() -> Changes? {
+    mutating func nextCall() -> Call? {
         isSending = false
         guard link == .up, sent.isEmpty, !queue.isEmpty else { return nil }
-        sent = queue.take(singles > 0 ? 1 : nil)
+        sent = queue.take(atMost: singles > 0 ? 1 : .max)
         singles = max(0, singles - 1)
-        return sent.changes
+        return Call(changes: sent.changes, since: sent.first?.since, time: sent.first?.time ?? 0)
     }
 
     /// The service has applied the call in flight.
     mutating func acknowledged(_ generation: UInt64) -> [Action] {
+        acknowledgedGeneration = generation
+        let tickets = sent.flatMap(\.tickets)
+        if sent.contains(where: { $0.since != nil }) {
+            verifying = generation
+            return finish(tickets, nil) + (verify().map { announce($0) + sendNext() } ?? fetchIfNeeded())
+        }
         let writes = sent
         sent = []
-        acknowledgedGeneration = generation
         // Our generation stays the snapshot's, even if this one is the next: writing what another client has just
         // written makes no new generation, so this may be theirs, with more changes in it.
         if generation > self.generation ?? 0 { for write in writes { base.merge(write.changes) } }
         // If a snapshot was ahead of this reply, it is right.
         for key in Set(writes.flatMap(\.changes.keys)) { uncover(key) }
-        return finish(writes.flatMap(\.tickets), nil) + sendNext()
+        return finish(tickets, nil) + sendNext()
     }
 
     /// The service refuses the call in flight permanently.
@@ -210,22 +247,25 @@ struct LocalCopy {
         take(snapshot)
         // Before the first snapshot the app has seen nothing, unless it read early.
         if isFirst && !isReadEarly { unannounced = [:] }
+        let verified = verify() ?? []
         if case .unknown(let generation, _) = fate { return [.examine(since: generation)] }
-        return upToDate()
+        return upToDate(verified)
     }
 
     /// The answer to ``Action/examine(since:)``.
     mutating func examined(_ snapshot: Snapshot) -> [Action] {
-        guard case .unknown(_, let former) = fate else { return [] }
+        guard case .unknown(let since, let former) = fate else { return [] }
         fate = .awaited
         let writes = sent
         sent = []
+        let own = Set(writes.changes.filter { base[$0.key] == $0.value }.keys)
         if isCertainlyMissing(writes.changes, snapshot, former) {
             queue.putBack(writes)
-            return upToDate()
+            if since > 0 { queue.noteLoss(at: since) }
+            return upToDate(following: own)
         }
         reveal(writes)
-        return finish(writes.flatMap(\.tickets), nil) + upToDate()
+        return finish(writes.flatMap(\.tickets), nil) + upToDate(following: own)
     }
 
     /// The service signals a change.
@@ -256,20 +296,39 @@ extension LocalCopy {
     }
 
     /// The copy equals the service's state, and the outcome of every call is known.
-    private mutating func upToDate() -> [Action] {
+    /// - Parameters:
+    ///   - verified: the keys of late writes whose outcome is known now.
+    ///   - own: the keys whose present value may be this program's own, sent before the service went. What it has set
+    ///     later must not lose to that.
+    private mutating func upToDate(_ verified: [Text] = [], following own: Set<Text> = []) -> [Action] {
         let isReturn = link == .loading
         isFetching = false
         link = .up
+        if isReturn { queue.prepareLate(following: own, at: known) }
         var actions = explain()
         // Changes from while we were disconnected have no signal.
-        if isReturn, let change = announcement(ExternalChange(returningTo: generation ?? 0, unannounced.keys)) {
-            actions.append(.announce(change))
-        }
+        actions += announce(isReturn ? Array(unannounced.keys) : verified)
         return actions + fetchIfNeeded() + sendNext()
     }
 
+    /// Announces changes of which no signal tells.
+    private mutating func announce(_ keys: [Text]) -> [Action] {
+        let change = announcement(ExternalChange(returningTo: generation ?? 0, keys))
+        return change.map { [.announce($0)] } ?? []
+    }
+
+    /// - Returns: the keys of late writes whose outcome the snapshot tells; `nil` if they wait for another one.
+    private mutating func verify() -> [Text]? {
+        guard let verifying, generation ?? 0 >= verifying else { return nil }
+        let writes = sent
+        (self.verifying, sent) = (nil, [])
+        reveal(writes)
+        return Array(writes.changes.keys)
+    }
+
     /// Whether the service cannot have applied a call. It applies a call as a whole, so it has not if a key of the call
-    /// has another value and hasn't changed since.
+    /// has another value and hasn't changed since. A late call may have lost in part; it is sent again then, and loses
+    /// again.
     ///
     /// Otherwise the service applied it, or other programs have written the differing values since the app last heard
     /// from the service; theirs counts as the later write (decision 50).
@@ -348,7 +407,7 @@ extension LocalCopy {
     }
 
     private mutating func fetchIfNeeded() -> [Action] {
-        guard link == .up, !isFetching, !signals.isEmpty else { return [] }
+        guard link == .up, !isFetching, !signals.isEmpty || verifying != nil else { return [] }
         isFetching = true
         return [.fetch(since: generation ?? 0)]
     }

@@ -69,9 +69,9 @@ final class SharedStore: Sendable {
     /// Whether the first snapshot has arrived.
     var hasSnapshot: Bool { copy.withLock { $0.generation != nil } }
 
-    /// The changes that the service has not acknowledged, those of them that were sent, and the newest generation.
-    var pending: (Changes, unanswered: Changes, known: UInt64) {
-        copy.withLock { ($0.pending, $0.unanswered, $0.known) }
+    /// The changes that the service has not acknowledged, those of them that were sent, and the generation that each key's knows.
+    var pending: (Changes, unanswered: Changes, known: [Text: UInt64]) {
+        copy.withLock { ($0.pending, $0.unanswered, $0.knownToPending) }
     }
 
     /// Whether this thread may wait for the bus's thread: the process has one, and it is another thread.
@@ -263,7 +263,7 @@ extension SharedStore {
     }
 
     /// Returns the call to send now.
-    func nextCall() -> Changes? { copy.withLock { $0.nextCall() } }
+    func nextCall() -> LocalCopy.Call? { copy.withLock { $0.nextCall() } }
 
     /// The copy's generation; 0 before the first snapshot.
     var generation: UInt64 { copy.withLock { $0.generation ?? 0 } }

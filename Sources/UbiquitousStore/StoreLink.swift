@@ -206,7 +206,8 @@ final class StoreLink {
         guard let call = store?.nextCall() else { return }
         let attempt = attempt
         do {
-            let generation = try await object().apply(call, timeout: .forever)
+            let late = call.since.map { (generation: $0, time: call.time) }
+            let generation = try await object().apply(call.changes, late: late, timeout: .forever)
             guard attempt == self.attempt else { return }
             store?.tell { $0.acknowledged(generation) }
         } catch {

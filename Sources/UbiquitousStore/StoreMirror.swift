@@ -57,8 +57,9 @@ package final class StoreMirror: Sendable {
     /// - Throws: ``UbiquitousStoreError`` if they are refused.
     package func writeAndWait(_ changes: [Text: Value?]) async throws { try await store.writeAndWait(changes) }
 
-    /// The changes that the service has not acknowledged, those of them that were sent, and the newest known generation.
-    package var pending: (changes: [Text: Value?], unanswered: [Text: Value?], known: UInt64) {
+    /// The changes that the service has not acknowledged, those of them that were sent, and the generation that was known
+    /// when each key was written.
+    package var pending: (changes: [Text: Value?], unanswered: [Text: Value?], known: [Text: UInt64]) {
         let (changes, unanswered, known) = store.pending
         return (changes, unanswered, known)
     }

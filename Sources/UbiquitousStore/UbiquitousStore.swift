@@ -125,7 +125,9 @@ public final class UbiquitousStore: Sendable {
     /// When this returns, the value survives a crash of the app and the service; after
     /// ``synchronize(waitingForRemote:)``, also a power cut.
     ///
-    /// Without a service this waits for one. Cancelling the task ends the wait, but not the write.
+    /// Without a service this waits for one. Cancelling the task ends the wait, but not the write. If another program sets
+    /// or removes the key before this one reaches the service again, that stays, and this value goes into the key's
+    /// history. Against another device's value, the later one wins.
     ///
     /// - Throws: ``UbiquitousStoreError``. If the write is refused, because no store can hold it or there is no room
     ///   (`quotaExceeded`), the store is as before. After another error, such as a full disk, the value stays in this
@@ -141,7 +143,8 @@ public final class UbiquitousStore: Sendable {
         try await store.writeAndWait([Text(key.name): nil])
     }
 
-    /// Makes several changes atomically: all or none, and others never see only some of them.
+    /// Makes several changes atomically: all or none, and others never see only some of them. If the service was away,
+    /// keys that another program has changed since are left out, as with ``set(_:for:)``.
     ///
     /// - Throws: as ``set(_:for:)``, and what `body` throws; then the store is as before.
     public func update(_ body: (inout Update) throws -> Void) async throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import PropertyList
 
 extension Write {
@@ -16,7 +17,8 @@ extension Write {
                 throw UbiquitousStoreError(refusing: error)
             }
         }
-        self.init(changes, size: size, tickets: tickets)
+        let now = Date().timeIntervalSince1970 * 1_000_000
+        self.init(changes, size: size, tickets: tickets, time: UInt64(max(0, now)))
     }
 }
 

@@ -5,16 +5,21 @@ internal import PropertyList
 /// A write of the app: of one key, or of several keys together.
 struct Write {
     /// What it changes.
-    let changes: Changes
+    fileprivate(set) var changes: Changes
     /// The values' size, as the limits count it.
     let size: Int
     /// The callers that wait for its reply.
     var tickets: [Ticket]
+    /// When it was made, in microseconds since 1970.
+    let time: UInt64
+    /// For a late write, the generation that was known when it was made. What changed after it wins.
+    fileprivate(set) var since: UInt64?
 
-    init(_ changes: Changes, size: Int, tickets: [Ticket] = []) {
+    init(_ changes: Changes, size: Int, tickets: [Ticket] = [], time: UInt64 = 0) {
         self.changes = changes
         self.size = size
         self.tickets = tickets
+        self.time = time
     }
 
     fileprivate var onlyKey: Text? { changes.count == 1 ? changes.keys.first : nil }
@@ -66,9 +71,14 @@ struct WriteBacklog {
         return true
     }
 
-    /// Takes the first writes, or all.
-    mutating func take(_ count: Int?) -> [Write] {
-        let taken = Array(writes.prefix(count ?? writes.count))
+    /// Takes the first writes, which can be sent together: ordinary ones, or late ones of one time. The service keeps
+    /// milliseconds.
+    mutating func take(atMost count: Int = .max) -> [Write] {
+        guard let first = writes.first else { return [] }
+        func goesWithFirst(_ write: Write) -> Bool {
+            write.since == first.since && (first.since == nil || write.time / 1000 == first.time / 1000)
+        }
+        let taken = Array(writes.prefix(count).prefix(while: goesWithFirst))
         writes.removeFirst(taken.count)
         size -= taken.reduce(0) { $0 + $1.size }
         return taken
@@ -78,6 +88,44 @@ struct WriteBacklog {
     mutating func putBack(_ taken: [Write]) {
         writes = taken + writes
         size += taken.reduce(0) { $0 + $1.size }
+    }
+
+    // MARK: Late writes
+
+    /// Makes those writes late that could not be sent before the service went.
+    /// - Parameter generation: what was known of the service then.
+    mutating func noteLoss(at generation: UInt64) {
+        for index in writes.indices where writes[index].since == nil { writes[index].since = generation }
+    }
+
+    /// Leaves each key of the late writes to the last of them, because an earlier write would make that one lose.
+    /// - Parameters:
+    ///   - own: the keys whose present value in the service this program has set before.
+    ///   - generation: the generation that the service has.
+    mutating func prepareLate(following own: Set<Text>, at generation: UInt64) {
+        var later: Set<Text> = []
+        var kept: [Write] = []
+        for var write in writes.reversed() {
+            let keys = write.changes.keys
+            write.changes = write.changes.filter { !later.contains($0.key) }
+            if write.since != nil { later.formUnion(keys) }
+            let following = write.since == nil ? [:] : write.changes.filter { own.contains($0.key) }
+            if !following.isEmpty {
+                // It is sent after the rest, so it has the tickets.
+                var part = Write(following, size: 0, tickets: write.tickets, time: write.time)
+                part.since = generation
+                kept.append(part)
+                write.changes = write.changes.filter { following[$0.key] == nil }
+                write.tickets = []
+            }
+            if write.changes.isEmpty, let next = kept.indices.last {
+                kept[next].tickets = write.tickets + kept[next].tickets
+            } else {
+                kept.append(write)
+            }
+        }
+        writes = kept.reversed()
+        size = writes.reduce(0) { $0 + $1.size }
     }
 
     private var isFull: Bool { writes.count > Self.maximumCount || size > Self.maximumSize }

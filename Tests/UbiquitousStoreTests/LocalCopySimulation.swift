@@ -14,8 +14,11 @@ struct PlainService {
     var forgotten: UInt64 = 0
     static let limit = 40
 
+    /// - Parameter since: what changed after this generation stays.
     /// - Returns: the keys that changed; `nil` if the result exceeds the limit.
-    mutating func apply(_ changes: Changes) -> [Text]? {
+    mutating func apply(_ changes: Changes, since: UInt64? = nil) -> [Text]? {
+        let later = since.map { since in Set(log.filter { $0.generation > since }.map(\.key)) } ?? []
+        let changes = changes.filter { !later.contains($0.key) }
         var after = values
         after.merge(changes)
         let grows = after.reduce(0) { $0 + $1.value.size } > values.reduce(0) { $0 + $1.value.size }
@@ -42,7 +45,7 @@ struct PlainService {
 /// An app with its copy, a service, and two queues of messages between them. The steps are random.
 struct LocalCopySimulation {
     enum Call {
-        case apply([Write])
+        case apply([Write], since: UInt64?)
         case snapshot(UInt64)
         case examination(UInt64)
     }
@@ -73,6 +76,12 @@ struct LocalCopySimulation {
     var failures: [String] = []
     /// The tickets of the app's writes that the service has applied.
     var taken: Set<Ticket> = []
+    /// What was known when the app wrote, or when the service went, if that was earlier than it could be sent.
+    var knownBefore: [Ticket: UInt64] = [:]
+    /// What was sent before the service went: if it is there afterwards, it counts as the app's, whoever wrote it.
+    var unanswered: Changes = [:]
+    /// The generation of the last change of a key by others.
+    var others: [Text: UInt64] = [:]
     let losesService: Bool
     /// Whether the service may forget what changed. The outcome of a lost call is then a guess.
     let forgets: Bool
@@ -131,7 +140,7 @@ struct LocalCopySimulation {
         case 1 where forgets: service.forgotten = service.generation
         case 2: tell(3, [])
         case 4: refresh()
-        case 3 where copy.link == .up && !copy.sent.isEmpty && losesService: postpone()
+        case 3 where copy.link == .up && isOnItsWay && losesService: postpone()
         default: if copy.link == .down { link() }
         }
     }
@@ -170,12 +179,17 @@ struct LocalCopySimulation {
         lastTicket += 1
         waiting.insert(lastTicket)
         belief.merge(changes)
+        if copy.link == .down, copy.known > 0 { knownBefore[lastTicket] = copy.known }
         perform(
-            copy.write(Write(changes, size: changes.reduce(0) { $0 + ($1.value?.size ?? 0) }, tickets: [lastTicket])))
+            copy.write(
+                Write(
+                    changes, size: changes.reduce(0) { $0 + ($1.value?.size ?? 0) }, tickets: [lastTicket],
+                    time: lastTicket / 3)))
     }
 
     mutating func othersWrite() {
         if let keys = service.apply(randomChanges(["a", "b", "c", "d"])) {
+            for key in keys { others[key] = service.generation }
             if !keys.isEmpty { tell(chance(2) ? 0 : 16, keys) }
         } else {
             tell(2, ["z"])
@@ -200,7 +214,7 @@ struct LocalCopySimulation {
             switch calls.removeFirst() {
             case .snapshot(let since): messages.append(.snapshot(service.snapshot(since: since)))
             case .examination(let since): messages.append(.examination(service.snapshot(since: since)))
-            case .apply(let writes): serviceTakes(writes)
+            case .apply(let writes, let since): serviceTakes(writes, since)
             }
         }
         if let signal = unsent, chance(2) {
@@ -209,15 +223,23 @@ struct LocalCopySimulation {
         }
     }
 
-    mutating func serviceTakes(_ writes: [Write]) {
-        let (before, again) = (service.values, writes.filter { !taken.isDisjoint(with: $0.tickets) })
-        guard service.apply(writes.changes) != nil else {
+    mutating func serviceTakes(_ writes: [Write], _ since: UInt64?) {
+        let before = service.values
+        let again = since == nil ? writes.filter { !taken.isDisjoint(with: $0.tickets) } : []
+        guard service.apply(writes.changes, since: since) != nil else {
             messages.append(.refused)
             return tell(2, writes.changes.keys.sorted())
         }
         messages.append(.acknowledged(service.generation))
         if !forgets, again.contains(where: { $0.changes.keys.contains { before[$0] != service.values[$0] } }) {
             failures.append("\(again.map(\.changes)) was sent again over \(before)")
+        }
+        for write in writes where !write.tickets.isEmpty {
+            let known = write.tickets.map { knownBefore[$0] ?? .max }.max() ?? .max
+            for key in write.changes.keys where others[key] ?? 0 > known && before[key] != service.values[key] {
+                if unanswered[key] == .some(before[key]) { continue }
+                failures.append("the late write \(write.changes) has replaced a later one of \(key)")
+            }
         }
         taken.formUnion(writes.flatMap(\.tickets))
     }
@@ -236,8 +258,11 @@ struct LocalCopySimulation {
     mutating func send() {
         guard sendsToDo > 0 else { return }
         sendsToDo -= 1
-        if copy.nextCall() != nil { calls.append(.apply(copy.sent)) }
+        if let call = copy.nextCall() { calls.append(.apply(copy.sent, since: call.since)) }
     }
+
+    /// Whether a call was sent that the service has not read.
+    var isOnItsWay: Bool { calls.contains { if case .apply = $0 { true } else { false } } }
 
     mutating func postpone() {
         perform(copy.postponed(UbiquitousStoreError(.storageFailed, "no space")))
@@ -247,6 +272,10 @@ struct LocalCopySimulation {
     mutating func lose() {
         // The service may still apply a call that was sent.
         if chance(2), !calls.isEmpty { serviceAnswers() }
+        unanswered.merge(copy.unanswered) { $1 }
+        for ticket in copy.queue.writes.flatMap(\.tickets) where copy.known > 0 && knownBefore[ticket] == nil {
+            knownBefore[ticket] = copy.known
+        }
         copy.lost()
         forgetMessages()
     }

@@ -50,7 +50,7 @@ struct Roaming: Sendable {
         return changes.filter { keys.contains($0.key) }.map {
             Outbox.Write(
                 key: $0, value: $1, isHost: false, store: Text(mirror.identifier), time: times[$0] ?? time,
-                generation: known,
+                generation: known[$0] ?? 0,
                 unanswered: [unanswered[$0]].compactMap { $0 })
         }
     }
