@@ -411,7 +411,10 @@ import Testing
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.database.completeDownload(cursor: [1])
         try device.write([("changed", .integer(1)), ("removed", .integer(1)), ("kept", .integer(1))])
-        try device.database.markPublished(["app": 3], under: device.database.origin)
+        try device.write([("later", .integer(1)), ("gone", .integer(1)), ("back", .integer(1))])
+        try device.store().stage(setting: [], removing: [key("back")])
+        try device.database.commit()
+        try device.database.markPublished(["app": 7], under: device.database.origin)
         let published = try device.store().snapshot().state
         if isExcluded { try device.database.synchronize(store: "app", false) }
         try device.write([("changed", .integer(2))])
@@ -420,14 +423,24 @@ import Testing
         device.close()
         let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
         // Of an excluded store, what was published is only here as well.
-        #expect(report.salvagedValues == (isExcluded ? 2 : 1))
+        #expect(report.salvagedValues == (isExcluded ? 4 : 1))
         try device.reopen()
         let store = try device.store()
         #expect(store.values[key("changed")] == .integer(2) && store.values[key("removed")] == nil)
-        #expect(store.pendingChanges == (isExcluded ? 3 : 2))
-        if isExcluded { try device.database.synchronize(store: "app", true) }
+        #expect(store.pendingChanges == (isExcluded ? 6 : 2))
+        var expected: [Key: Value] = [key("changed"): .integer(2), key("kept"): .integer(1)]
+        if isExcluded {
+            // What is written after the salvage follows as well.
+            try device.write([("later", .integer(2)), ("back", .integer(2))])
+            try store.stage(setting: [], removing: [key("gone")])
+            try device.database.commit()
+            expected.merge([key("later"): .integer(2), key("back"): .integer(2)]) { $1 }
+            try device.database.synchronize(store: "app", true)
+        } else {
+            expected.merge([key("later"): .integer(1), key("gone"): .integer(1)]) { $1 }
+        }
         try device.join(Join.plan(store, taking: published, isFirstDownload: true), cause: .downloaded)
-        #expect(store.values == [key("changed"): .integer(2), key("kept"): .integer(1)])
+        #expect(store.values == expected)
     }
 
     @Test func `what was pending before the account had arrived gives way to it`() throws {

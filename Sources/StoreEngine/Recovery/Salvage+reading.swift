@@ -66,20 +66,21 @@ extension Salvage {
             saved.generation = last.reduce(saved.generation) { max($0, $1.generation) }
             guard let owner = owner(account, current: current, saved, db) else { continue }
             let published = (try? row.counter("published")) ?? 0
-            let isDownloaded = (try? row.decode(Bool.self, forColumn: "downloaded")) == true
             // Values without an account, and device-local ones, exist nowhere else. A store that isn't synced does not
             // come back from the remote either, nor does anything while no account is signed in.
             let isOnlyHere =
                 account <= 0 || !isSignedIn && current.map { $0 == account } != false
                 || account == current && saved.unsynchronized.contains(name)
             for row in last {
-                // What was written to an account that was here follows the values that it replaced, and may be a removal.
                 let isPending = row.isOwn && row.sequence > published
-                let keepsStamp = isPending && isDownloaded
-                guard isPending || isOnlyHere, isValue(row, in: name) || keepsStamp && isRemoval(row) else { continue }
+                guard isPending || isOnlyHere else { continue }
+                // What follows an account's values keeps its stamp, so that it and what is written after it still do. It may
+                // be a removal.
+                let keepsStamp = account > 0 && !row.isProvisional
+                guard isValue(row, in: name) || keepsStamp && isRemoval(row) else { continue }
                 saved.changes.append(
                     SavedChange(
-                        store: name, account: owner, row: row, isProvisional: !keepsStamp || row.isProvisional))
+                        store: name, account: owner, row: row, isProvisional: !keepsStamp))
             }
         }
     }
