@@ -122,7 +122,8 @@ package final class AccountReplica {
         for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
         for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
             let store = try database.store(identifier, localKeys: localKeys(identifier))
-            guard store.isReplicated else { continue }
+            // Of an excluded store as well: what is pending there follows what it has replaced.
+            guard !store.isForgotten, !store.isLayer else { continue }
             let plan = Join.plan(store, taking: states.state(over: store))
             guard store.canHold(plan) else {
                 throw .storage("the store \(identifier) would be too large with what this device has of it twice")

@@ -234,6 +234,35 @@ struct AccountLeavingTests {
         #expect(try device.value("k") == 1)
     }
 
+    @Test func `what is pending in an excluded store outlasts the account's new name`() async throws {
+        let backend = ScriptedBackend()
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
+        try device.write("changed", 1)
+        try device.write("removed", 1)
+        try await device.syncNow()
+        let published = try #require(await backend.uploads["app"])
+        try device.database.synchronize(store: "app", false)
+        try device.write("changed", 2)
+        try device.store().stage(setting: [], removing: [Key(unchecked: "removed")])
+        try device.database.commit()
+        // While the user is in another account, another device gives this one a new name, as with a move to a key.
+        let other = ScriptedBackend()
+        await other.change { $0.account = RemoteAccount(identifier: "B") }
+        try device.sync.signIn(to: other, as: RemoteAccount(identifier: "B"), bringingValues: false)
+        try await device.syncNow()
+        let next = ScriptedBackend()
+        let renamed = RemoteAccount(identifier: "K", aliases: ["A"])
+        await next.change {
+            ($0.account, $0.changes) = (renamed, ["app": RemoteChange(state: published, isComplete: true)])
+        }
+        try device.sync.signIn(to: next, as: renamed, bringingValues: false)
+        try await device.syncNow()
+        try device.database.synchronize(store: "app", true)
+        try await device.syncNow()
+        #expect(try device.store().values == [Key(unchecked: "changed"): .integer(2)])
+        #expect(await next.uploads["app"]?.entries[Key(unchecked: "removed")].map { $0.value == nil } == true)
+    }
+
     @Test func `what the remote has lost of an account that turns out to be this one is not lost here`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)

@@ -163,7 +163,7 @@ extension UserDatabase {
     /// Renames the current account to the smallest identifier of several that are the same account.
     ///
     /// The device may have been signed in to it under the others too. What it has there must have been joined before
-    /// (see ``statesOfOthers(named:)``). Pending changes of stores that aren't synced are carried over here.
+    /// (see ``statesOfOthers(named:)``). What is pending in stores that were removed from this device is carried over here.
     /// - Parameter aliases: the other identifiers.
     /// - Returns: the loaded stores, with what has changed in them.
     @discardableResult
