@@ -136,6 +136,23 @@ import Testing
         }
     }
 
+    @Test func `a late write wins over another device's that its program has seen, whatever has become local since`()
+        throws
+    {
+        let device = try signedInDevice()
+        let store = try device.store()
+        var stranger = Stranger()
+        let theirs = stranger.entry(.integer(2), wall: device.clock.time / 1000 + 60_000)
+        try device.join(stranger.plan(["k": theirs], in: store))
+        let base = store.generation
+        try device.write([("another", .integer(1))])
+        _ = try store.replaceLocalKeys(LocalKeys(["other"]))
+        let late = [(key("k"), Value.integer(3))]
+        #expect(
+            try store.stage(setting: late, removing: [], unlessChangedSince: base, setAt: device.clock.time)
+                == [key("k")])
+    }
+
     /// Checks that a reopened device has the same entry, and that this device's own entries are in the vector.
     private func expectEntry(_ entry: Entry?, of name: String, on device: Device) throws {
         for _ in 0..<2 {

@@ -35,12 +35,13 @@ extension Store {
         let isLocal = localKeys.contains(key)
         guard let record = (isLocal ? overlay : shared).records[key] else { return false }
         let isKnown = knowsChanges(since: base)
-        if isKnown, record.generation <= base { return false }
+        // A later generation than the present one is another database's, as is an earlier one than this begins with.
+        let isOfThis = base != 0 && base <= generation
+        if isKnown || isOfThis && base >= database.generationBase, record.generation <= base { return false }
         if !isLocal, let time, !(try database.origins.isOwn(record.stamp.origin)) {
             return record.stamp.wall >= min(time, database.environment.time()) / 1000
         }
-        // A later generation than the present one is another database's.
-        guard base != 0, base <= generation else { return false }
+        guard isOfThis else { return false }
         // A salvage gives everything the generation at which its database begins, whatever is older in truth.
         return record.generation > base && (isKnown || record.generation != database.generationBase)
     }
