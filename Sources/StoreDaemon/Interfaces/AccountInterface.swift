@@ -161,7 +161,10 @@ extension UserAccount {
             }
             let isThis = device.identifier == deviceIdentifier
             try reply.append(entry: "this", .boolean(isThis))
-            if isThis, let present = move.present { try reply.append(entry: "moves", text: present.rawValue) }
+            guard isThis else { return }
+            if let present = move.present { try reply.append(entry: "moves", text: present.rawValue) }
+            // Of an account whose file is damaged, nothing is known.
+            if (try? saved.read())?.isPaused == true { try reply.append(entry: "paused", .boolean(true)) }
         }
     }
 

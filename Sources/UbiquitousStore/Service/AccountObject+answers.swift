@@ -98,6 +98,16 @@ package struct DeviceDescription: Sendable, Equatable {
     package let isThisOne: Bool
     /// `encrypt` or `replace-key` while this device moves the account to a new key; otherwise, and for others, "".
     package let moves: String
+    /// Whether it is this device, and its user has paused sync.
+    package let isPaused: Bool
+
+    /// Makes a description from its parts.
+    package init(
+        identifier: String, name: String, lastSeen: UInt64, isThisOne: Bool, moves: String, isPaused: Bool = false
+    ) {
+        (self.identifier, self.name, self.lastSeen, self.isThisOne) = (identifier, name, lastSeen, isThisOne)
+        (self.moves, self.isPaused) = (moves, isPaused)
+    }
 }
 
 /// The properties of an account. Times are microseconds since 1970-01-01T00:00:00Z; 0 is never.

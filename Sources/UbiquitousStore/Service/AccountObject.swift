@@ -187,7 +187,7 @@ package struct AccountObject: ServiceObject {
                 DeviceDescription(
                     identifier: $0.string("identifier"), name: $0.string("name"),
                     lastSeen: UInt64(clamping: $0.integer("last-seen-usec")), isThisOne: $0.boolean("this"),
-                    moves: $0.string("moves"))
+                    moves: $0.string("moves"), isPaused: $0.boolean("paused"))
             }
         }
     }

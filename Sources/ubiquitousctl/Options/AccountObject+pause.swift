@@ -11,9 +11,16 @@ extension AccountObject {
         do {
             return try await body()
         } catch let error as UbiquitousStoreError where error.code == .backendUnavailable {
-            guard let state = try? await properties(), state.isPausedByUser else { throw error }
+            guard let state = try? await properties(), try await isPaused(state) else { throw error }
             throw Self.paused
         }
+    }
+
+    /// Whether the user has paused sync, also if the account can't be used, so that its state is an error.
+    @BusActor
+    func isPaused(_ account: AccountDescription) async throws -> Bool {
+        if account.state != .error { return account.isPausedByUser }
+        return try await devices().first { $0.isThisOne }?.isPaused ?? false
     }
 
     /// Tells the user if the last cycle has passed over something that it could not read, such as a damaged upload of

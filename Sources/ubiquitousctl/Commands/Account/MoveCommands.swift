@@ -75,7 +75,7 @@ private struct Move {
     ) async throws {
         let (object, account) = try await options.signedIn()
         let planned = try plan(account)
-        if planned != nil, options.change.check, account.isPausedByUser { throw AccountObject.paused }
+        if planned != nil, options.change.check, try await object.isPaused(account) { throw AccountObject.paused }
         if planned != nil, !options.change.check {
             do {
                 try await Progress.showing(what) { try await object.unlessPaused { try await body(object) } }

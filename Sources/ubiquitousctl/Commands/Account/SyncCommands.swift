@@ -28,9 +28,9 @@ struct PauseCommand: ServiceCommand {
     @OptionGroup var options: AccountOptions
 
     func perform() async throws {
-        try await options.make("Pausing") { _, account in
+        try await options.make("Pausing") { object, account in
             guard account.isSignedIn else { throw AccountOptions.notSignedIn }
-            return account.isPausedByUser ? nil : "pause sync"
+            return try await object.isPaused(account) ? nil : "pause sync"
         } _: {
             try await $0.setPaused(true)
         }
@@ -45,10 +45,11 @@ struct ResumeCommand: ServiceCommand {
     @OptionGroup var options: AccountOptions
 
     func perform() async throws {
-        try await options.make("Resuming") { _, account in
+        try await options.make("Resuming") { object, account in
             guard account.isSignedIn else { throw AccountOptions.notSignedIn }
             if account.isReset, let error = account.lastError { throw error }
-            return account.state == .paused ? "resume sync" : nil
+            if account.state == .paused { return "resume sync" }
+            return try await object.isPaused(account) ? "resume sync" : nil
         } _: {
             try await $0.setPaused(false)
         }
