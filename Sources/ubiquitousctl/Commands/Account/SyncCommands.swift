@@ -17,6 +17,7 @@ struct SyncCommand: ServiceCommand {
         try await Progress.showing("Syncing") {
             try await account.unlessPaused { try await account.syncNow(timeout: Patience.remote) }
         }
+        try await account.remarkOnUnread()
     }
 }
 
