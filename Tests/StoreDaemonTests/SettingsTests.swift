@@ -153,7 +153,8 @@ struct SettingsTests {
         "[Sync]\nRequireEncryption true", "[Sync]\nRequireEncryption yes.", "[Sync]\nRequireEncryption",
         "[Sync]\nRequireEncryption=no\nRequireEncryption=true", "[Sync]\nRequireEncryption=No way",
         "[Sync]\nRequireEncryption=yes # default: no", "[Sync]\nRequireEncryption=yes ; was no",
-        "[RequireEncryption=yes]",
+        "[RequireEncryption=yes]", "[Sync]\nRequireEncription=true", "[Sync]\nRequireEncrpytion=on",
+        "[Sync]\nRequireEnryption=1", "[Sync]\nRequireEncyption=true", "[Sync]\nRequireCryption=true",
     ])
     func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])

@@ -113,7 +113,8 @@ private struct SettingsReader {
         let words = line.split { $0.isWhitespace || "=,;\"'".contains($0) }
             .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: ":.")) }
         let isNo = words.count == 2 && words[1] == "no"
-        if key.contains("encrypt") ? !isNo : words.last == "yes" { settings.requiresEncryption = true }
+        let isAboutEncryption = ["encr", "crypt", "ncry"].contains(where: key.contains) || key.hasPrefix("require")
+        if isAboutEncryption ? !isNo : words.last == "yes" { settings.requiresEncryption = true }
         let allowed = Set(words).intersection(BackendKind.schemes)
         if allowed.isEmpty, !key.contains("backend") { return }
         settings.backends = settings.backends.map { $0.intersection(allowed) } ?? allowed
