@@ -157,11 +157,18 @@ struct XMLReader {
         case "real": if let number = Self.real(bare) { return .real(number) }
         case "data": if let bytes = Base64.decode(text) { return .data(bytes) }
         case "date":
-            if let seconds = DateText.seconds(bare) ?? Double(bare), seconds.isFinite { return .date(seconds) }
+            if let seconds = DateText.seconds(bare) ?? Self.unwritable(bare) { return .date(seconds) }
         default:
             throw scanner.failure(at: tag.position, "<\(tag.name)> is not an element of a property list")
         }
         throw scanner.failure(at: tag.position, "what <\(tag.name)> holds is not one of that type")
+    }
+
+    /// Returns the date of a number of seconds, which ``XMLWriter`` writes for dates that have no other text. Any other
+    /// number, such as a year, is a mistake.
+    private static func unwritable(_ text: String) -> Double? {
+        guard let seconds = Double(text), seconds.isFinite, DateText.text(seconds) == nil else { return nil }
+        return seconds
     }
 
     private static func integer(_ text: String) -> Int64? {

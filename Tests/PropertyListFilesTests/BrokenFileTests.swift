@@ -47,6 +47,7 @@ import Testing
         ),
         ("<integer>1x</integer></plist>", "line 3, column 1: what <integer> holds is not one of that type"),
         ("<date>yesterday</date></plist>", "line 3, column 1: what <date> holds is not one of that type"),
+        ("<date>2026</date></plist>", "line 3, column 1: what <date> holds is not one of that type"),
         ("<nib/></plist>", "line 3, column 1: <nib> is not an element of a property list"),
         ("<string>a & b</string></plist>", "line 3, column 11: & is written as &amp;"),
         ("<string>&eacute;</string></plist>", "line 3, column 9: &eacute; is not a character"),
