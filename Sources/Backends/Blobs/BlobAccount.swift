@@ -204,7 +204,7 @@ final class BlobAccount<Storage: BlobStorage> {
     func checkRemote() async throws(RemoteError) {
         do { try await storage.check(creatingFolder: false) } catch {
             // It was there when the account was opened, so a missing drive is likelier than a deleted account.
-            throw error.code == .noAccount ? RemoteError(.unavailable, error.message) : error
+            throw error.code == .noAccount ? RemoteError(.unavailable, error.message, reason: error.reason) : error
         }
     }
 
