@@ -212,6 +212,8 @@ extension Catalogue {
         """,
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
         "Leave out --no-create to create one there.": "Ohne --no-create wird dort eines angelegt.",
+        "Let the service use the directory itself (--state-directory=), or mount that here.":
+            "Der Dienst soll das Verzeichnis selbst benutzen (--state-directory=), oder es wird hier eingehängt.",
         "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.":
             """
         Schaffen Sie Platz auf dem Datenträger mit dem Zustandsverzeichnis des Dienstes; „ubiquitousctl doctor“ \
@@ -588,6 +590,8 @@ extension Catalogue {
         "{1} holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them":
             "{1} enthält Werte eines Programms, das nicht installiert ist; „ubiquitousctl stores remove“ entfernt sie",
         "{1} holds {2}, which is a link or not a file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
+        "{1} is a symbolic link, which could lead root anywhere.":
+            "{1} ist ein symbolischer Verweis, der root an einen beliebigen Ort führen könnte.",
         "{1} is empty.": "{1} ist leer.",
         "{1} is far larger than any store.": "{1} ist viel größer als jeder Speicher.",
         "{1} is not a backup in {2}.": "{1} ist kein Backup in {2}.",

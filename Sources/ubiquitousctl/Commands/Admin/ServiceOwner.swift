@@ -28,6 +28,11 @@ struct ServiceOwner {
                 .refused, "\(stateDirectory) can't be examined: \(String(cString: strerror(errno))).",
                 advice: "Use sudo.")
         }
+        if status.st_mode & S_IFMT == S_IFLNK {
+            throw Failure(
+                .refused, "\(Output.printable(stateDirectory)) is a symbolic link, which could lead root anywhere.",
+                advice: "Let the service use the directory itself (--state-directory=), or mount that here.")
+        }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == uid else {
             throw Failure(.refused, "\(Output.printable(stateDirectory)) is not a directory of the service's user.")
         }
