@@ -8,6 +8,8 @@ struct Everybody: Sendable {
     struct User: Sendable {
         let uid: UInt32
         let account: AccountDescription
+        /// How this device moves the account to a new key; empty if it doesn't.
+        let move: String
 
         /// The user's name, or the uid if there is no name.
         var name: String { LocalUser.name(of: uid) ?? "\(uid)" }
@@ -23,7 +25,10 @@ struct Everybody: Sendable {
     init(_ connection: ServiceConnection) async throws {
         for uid in try await connection.manager.users() {
             do {
-                users.append(User(uid: uid, account: try await connection.account(ofUser: uid).properties()))
+                let object = connection.account(ofUser: uid)
+                let account = try await object.properties()
+                let move = account.isSignedIn ? try await object.move() : ""
+                users.append(User(uid: uid, account: account, move: move))
             } catch let error as UbiquitousStoreError where error.isOfOneUser {
                 let name = LocalUser.name(of: uid) ?? "\(uid)"
                 unreadable.append(name)

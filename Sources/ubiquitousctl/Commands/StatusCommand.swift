@@ -56,7 +56,10 @@ struct StatusCommand: ServiceCommand {
             Output.print(
                 json: .array(
                     everybody.users.map {
-                        $0.account.json(["uid": .integer(Int64($0.uid)), "user": .string(Text($0.name))])
+                        $0.account.json([
+                            "uid": .integer(Int64($0.uid)), "user": .string(Text($0.name)),
+                            "move": .string(Text($0.move)),
+                        ])
                     }))
         } else {
             Self.show(everybody.users)
@@ -70,7 +73,8 @@ struct StatusCommand: ServiceCommand {
             let error = user.account.lastError.map { Output.printableWord($0.message) } ?? ""
             Output.print(
                 lines: [style.bold(Output.printableWord(user.name)), user.account.colouredState]
-                    + [Output.printableWord(user.account.backend), error, user.account.damage ?? ""]
+                    + [Output.printableWord(user.account.backend), error]
+                    + [user.move.isEmpty ? "" : style.yellow("moving to a new key"), user.account.damage ?? ""]
                     .filter { !$0.isEmpty })
         }
     }
