@@ -22,7 +22,7 @@ struct DefaultsCommand: ServiceCommand {
             A domain is a name, -g or -globalDomain, or -app NAME. Types: -string, -data, -int, -float, -bool, -date, \
             -array, -array-add, -dict, -dict-add. A running program sees the write at once.
 
-            Exits with 1 if there is no such domain or value.
+            Exits with 1 if there is no such domain or value, unless it was to be deleted.
             """)
 
     @OptionGroup var service: ServiceOptions
