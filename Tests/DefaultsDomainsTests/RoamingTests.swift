@@ -60,7 +60,8 @@ struct RoamingTests {
             let (other, store) = (try await desk.other(), try await synced(desk))
             try await other.apply([("colour", .string("old")), ("size", .integer(1))])
             let defaults = desk.settings()
-            #expect(defaults.string(forKey: "colour") == "old")
+            // The first read waits for five seconds at most.
+            try await eventually("the values arrive") { defaults.string(forKey: "colour") == "old" }
             defaults.set("red", forKey: "colour")
             defaults.set(2, forKey: "size")
             #expect(defaults.string(forKey: "colour") == "red")

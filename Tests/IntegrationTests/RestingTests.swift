@@ -53,6 +53,8 @@ struct RestingTests {
         let client = try BusClient(device.bus)
         let (account, store) = (client.account, try client.store(notes))
         try await account.join("folder://" + folder)
+        // What the first cycles write on the loop is written then.
+        try await account.syncNow()
         let own = try await account.text("DeviceIdentifier")
         func register() async throws {
             try await client.manager("RegisterManifest") {
