@@ -14,6 +14,8 @@ final class UserDomains {
     unowned let daemon: Daemon
     /// The sizes of the layers.
     let sizes: LayerSizes
+    /// The calls that open domains. Each may take long, so a user's are carried out one after the other.
+    let openings = TurnQueue()
 
     init(of user: User, daemon: Daemon) {
         self.user = user

@@ -25,15 +25,17 @@ extension UserDomains {
         let program = try options.string("program").map { try self.program($0, for: client.identity) }
         let subscribes = options.boolean("subscribe", default: false)
         call.answer(on: daemon) { [self] in
-            // A large domain with its history takes long to load, so others are served before the next one. Nothing but
-            // the layers is kept from here: manifests and managed settings may change meanwhile.
-            let slices = Slices(of: .user(client.uid))
-            let held = HeldLayers()
-            for name in names {
-                if let layers = try layers(of: name, program, call.peer) { held.add(layers) }
-                await slices.pauseIfDue()
+            try await openings.inTurn { [self] in
+                // A large domain with its history takes long to load, so others are served before the next one. Nothing
+                // but the layers is kept from here: manifests and managed settings may change meanwhile.
+                let slices = Slices(of: .user(client.uid))
+                let held = HeldLayers()
+                for name in names {
+                    if let layers = try layers(of: name, program, call.peer) { held.add(layers) }
+                    await slices.pauseIfDue()
+                }
+                return held
             }
-            return held
         } reply: { [self] reply, held in
             let domains = try names.compactMap { try open($0, program, call.peer, holding: held) }
             if subscribes { try subscribe(call.peer, to: domains) }

@@ -8,17 +8,11 @@ internal import SDBus
 @BusActor
 final class FileWrites {
     private let thread = WorkThread(.disk)
-    private var last: Task<Void, Never>?
+    private let queue = TurnQueue()
 
     /// Runs a piece of work after those that were given before.
     func inTurn<T: Sendable>(_ body: @escaping @BusActor () async throws -> T) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            let former = last
-            last = EventLoop.task {
-                await former?.value
-                do { continuation.resume(returning: try await body()) } catch { continuation.resume(throwing: error) }
-            }
-        }
+        try await queue.inTurn(body)
     }
 
     /// Runs a piece of work that waits for the disk.
