@@ -94,7 +94,8 @@ final class Dispatcher {
     ///
     /// If the limit ends it, the socket is still readable, and the next turn of the loop continues.
     fileprivate func dispatch(for connection: BusConnection) {
-        roundTime = WorkTime()
+        // The time of the processor costs a system call, which connections that measure nothing need not make.
+        if onDispatched != nil { roundTime = WorkTime() }
         let end = EventLoop.now + Self.longestRound
         var count = 0
         var result = process()
@@ -134,17 +135,14 @@ final class Dispatcher {
     /// Begins to measure the time that is spent for a caller, until the end of the message being dispatched or, without
     /// one, ``endTiming()``.
     func beginTiming(_ peer: Peer) {
-        beginTiming(peer, WorkTime())
+        if onDispatched != nil { timed = (peer, WorkTime()) }
     }
 
     /// Does the same within a round.
     func beginTimingInRound(_ peer: Peer) {
+        guard onDispatched != nil else { return }
         roundTime.restart()
-        beginTiming(peer, roundTime)
-    }
-
-    private func beginTiming(_ peer: Peer, _ time: WorkTime) {
-        if onDispatched != nil { timed = (peer, time) }
+        timed = (peer, roundTime)
     }
 
     func endTiming() {
