@@ -16,7 +16,7 @@ final class HistoryWork {
 
     private typealias Pass = Task<Result<Int, any Error>, Never>
     private var underWay: [Kind: Pass] = [:]
-    private var last: Pass?
+    private let queue = TurnQueue()
     private var waiting = 0
 
     /// Returns about how many bytes of the database the history of all of the user's stores takes or, if it was removed,
@@ -30,13 +30,13 @@ final class HistoryWork {
     }
 
     private func begin(_ kind: Kind, _ account: UserAccount) -> Pass {
-        let former = last
-        let pass = EventLoop.task { () -> Result<Int, any Error> in
-            _ = await former?.value
-            defer { self.underWay[kind] = nil }
-            do { return .success(try await self.run(kind, account)) } catch { return .failure(error) }
+        let pass = EventLoop.task { [self] () -> Result<Int, any Error> in
+            defer { underWay[kind] = nil }
+            do {
+                return .success(try await queue.inTurn { [self] in try await run(kind, account) })
+            } catch { return .failure(error) }
         }
-        (underWay[kind], last) = (pass, pass)
+        underWay[kind] = pass
         return pass
     }
 
