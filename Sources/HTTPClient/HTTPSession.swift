@@ -23,7 +23,7 @@ final class HTTPSession {
     private var scheme: HTTPScheme?
     private var isClosed = false
     private var share = LoopShare()
-    /// The end of a rest.
+    /// The rest that is under way.
     private var rest: Rest?
     /// Whether libcurl's timer has run out during a rest.
     private var isDue = false
