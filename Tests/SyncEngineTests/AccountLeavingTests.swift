@@ -234,6 +234,15 @@ struct AccountLeavingTests {
         #expect(try device.value("k") == 1)
     }
 
+    /// Signs in to an account that is in a remote, and syncs.
+    private func signIn(to account: String) async throws -> ScriptedBackend {
+        let backend = ScriptedBackend()
+        await backend.change { $0.account = RemoteAccount(identifier: account) }
+        try device.sync.signIn(to: backend, as: RemoteAccount(identifier: account), bringingValues: false)
+        try await device.syncNow()
+        return backend
+    }
+
     @Test func `what is pending in an excluded store outlasts the account's new name`() async throws {
         let backend = ScriptedBackend()
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
@@ -246,10 +255,7 @@ struct AccountLeavingTests {
         try device.store().stage(setting: [], removing: [Key(unchecked: "removed")])
         try device.database.commit()
         // While the user is in another account, another device gives this one a new name, as with a move to a key.
-        let other = ScriptedBackend()
-        await other.change { $0.account = RemoteAccount(identifier: "B") }
-        try device.sync.signIn(to: other, as: RemoteAccount(identifier: "B"), bringingValues: false)
-        try await device.syncNow()
+        _ = try await signIn(to: "B")
         let next = ScriptedBackend()
         let renamed = RemoteAccount(identifier: "K", aliases: ["A"])
         await next.change {
@@ -273,10 +279,7 @@ struct AccountLeavingTests {
         try device.store().stage(setting: [], removing: [Key(unchecked: "removed")])
         try device.database.commit()
         // The user switches to the account in the remote, and another device restores the first account beside it.
-        let next = ScriptedBackend()
-        await next.change { $0.account = RemoteAccount(identifier: "B") }
-        try device.sync.signIn(to: next, as: RemoteAccount(identifier: "B"), bringingValues: false)
-        try await device.syncNow()
+        let next = try await signIn(to: "B")
         #expect(try device.store().values.isEmpty)
         await next.change { $0.account = RemoteAccount(identifier: "A", aliases: ["B"]) }
         try await device.syncNow()
