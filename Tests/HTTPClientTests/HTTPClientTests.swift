@@ -663,8 +663,12 @@ struct HTTPClientTests {
         let told = Mutex<[UInt64]>([])
         options.whenBusy = { time in told.withLock { $0.append(time) } }
         let place = try #require(HTTPAddress(server.url + "/"))
-        #expect(try await HTTPClient(options).send(HTTPRequest("GET", place)).status == 200)
-        #expect(told.withLock { !$0.isEmpty && $0.allSatisfy { $0 < 250_000 } })
+        // While other processes run, the work may be spread so thinly that no rest is due.
+        for _ in 0..<50 where told.withLock(\.isEmpty) {
+            #expect(try await HTTPClient(options).send(HTTPRequest("GET", place)).status == 200)
+        }
+        let times = told.withLock(\.self)
+        #expect(!times.isEmpty && times.allSatisfy { $0 < 250_000 }, "\(times)")
     }
 
     @Test(arguments: [
