@@ -203,19 +203,29 @@ struct UnreadTests {
             deaf.call(
                 BusNames.service, account.path, BusNames.accountInterface, "Subscribe", signature: "t",
                 body: flags.bytes)
+            let owner = try await store.client.serviceOwner()
+            func read() throws -> [WireReply] { try #require(deaf.turn(waiting: 10)).filter { $0.sender == owner } }
+            var subscribed: WireReply?
+            try await eventually("it is subscribed") {
+                subscribed = try read().first
+                return subscribed != nil
+            }
+            #expect(subscribed?.type == 2, "\(subscribed?.errorName ?? "")")
             deaf.askForMuch(store.path)
             _ = try await store.everything()
             for _ in 0..<20 {
                 try await account.setPaused(true)
                 try await account.setPaused(false)
             }
-            let owner = try await store.client.serviceOwner()
             var (answers, signals) = (0, 0)
-            try await eventually("everything is read") {
-                for reply in deaf.turn(waiting: 10) ?? [] where reply.sender == owner {
-                    if reply.type == 4 { signals += 1 } else { answers += 1 }
+            do {
+                try await eventually("everything is read") {
+                    for reply in try read() { if reply.type == 4 { signals += 1 } else { answers += 1 } }
+                    return answers == 127 && signals > 0
                 }
-                return answers == 128 && signals > 0
+            } catch {
+                Issue.record("\(answers) answers and \(signals) signals were read.")
+                throw error
             }
             // The first signals may have gone out before the answers used up the client's share.
             #expect(signals < 20, "\(signals)")
