@@ -110,9 +110,9 @@ extension BusError {
 }
 
 extension RemoteError {
-    /// The message, with what the user can do about it.
+    /// The message, with what the user can do about it. Where there is no account, there is nothing to settle yet.
     var advised: String {
-        guard let reason else { return message }
+        guard let reason, code != .noAccount else { return message }
         return "\(message) \(reason.advice)"
     }
 }

@@ -427,6 +427,14 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `where there is no account, nothing is to be resolved`() async throws {
+        try await Self.withFolder { terminal, url in
+            let result = try await terminal.ctl("account", "sign-in", url, "--no-create")
+            expect(result, 3, "Leave out --no-create")
+            #expect(!result.error.contains("resolve"), "\(result.error)")
+        }
+    }
+
     @Test func `values are not removed while the remote's copy of them is damaged`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url), 0)
