@@ -1084,6 +1084,13 @@ extension ServiceMessages {
         """,
         "{1} can't be used: the administrator has allowed no folders (FolderRoot=).":
             "{1} lässt sich nicht verwenden: Die Systemverwaltung hat keine Ordner freigegeben (FolderRoot=).",
+        """
+        {1} can't be used: {2}. The service's user must be able to enter the folders above it, and to read and write it.
+        """:
+            """
+        {1} lässt sich nicht verwenden: {2}. Der Benutzer des Dienstes muss die Ordner darüber betreten und hier lesen \
+        und schreiben dürfen.
+        """,
         "{1} can't be used: {2}.": "{1} lässt sich nicht verwenden: {2}.",
         "{1} can't be written now.": "{1} lässt sich derzeit nicht schreiben.",
         "{1} can't be written to: {2}.": "In {1} lässt sich nicht schreiben: {2}.",

@@ -10,7 +10,12 @@ extension RemoteError {
         switch error.number {
         case ENOENT:
             self.init(.unavailable, "\(path) doesn't exist. If the folder was deleted, create it again.")
-        case EACCES, EPERM:
+        case EACCES:
+            self.init(
+                .denied,
+                "\(path) can't be used: \(error.description). The service's user must be able to enter the folders "
+                    + "above it, and to read and write it.")
+        case EPERM:
             self.init(.denied, "\(path) can't be used: \(error.description).")
         case EROFS:
             // Retrying can't help with a read-only mount.
