@@ -1122,12 +1122,10 @@ extension ServiceMessages {
             "{1} ist leer und liegt auf einem anderen Datenträger als zuvor: Ist das Laufwerk eingehängt?",
         "{1} is locked on {2} just now.": "{1} ist auf {2} gerade gesperrt.",
         """
-        {1} is not a WebDAV server at {2} just now, but shows a web page: it is under maintenance, or this is not a \
-        WebDAV address.
+        {1} is not a WebDAV server at {2} just now: it is under maintenance, or this is not a WebDAV address.
         """:
             """
-        {1} ist unter {2} derzeit kein WebDAV-Server, sondern zeigt eine Webseite: Der Server wird gewartet, \
-        oder das ist keine WebDAV-Adresse.
+        {1} ist unter {2} derzeit kein WebDAV-Server: Der Server wird gewartet, oder das ist keine WebDAV-Adresse.
         """,
         "{1} is not a WebDAV server at {2}, or is read-only.":
             "{1} ist unter {2} kein WebDAV-Server oder ist schreibgeschützt.",

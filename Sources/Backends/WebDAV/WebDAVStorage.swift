@@ -209,8 +209,8 @@ package final class WebDAVStorage: BlobStorage {
     var notWebDAV: RemoteError {
         RemoteError(
             .unavailable,
-            "\(url.address.host) is not a WebDAV server at \(url.address.path) just now, but shows a web page: it is "
-                + "under maintenance, or this is not a WebDAV address.")
+            "\(url.address.host) is not a WebDAV server at \(url.address.path) just now: it is under maintenance, or "
+                + "this is not a WebDAV address.")
     }
 
     var missingFolder: RemoteError {
