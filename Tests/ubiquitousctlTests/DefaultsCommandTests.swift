@@ -362,6 +362,11 @@ struct DefaultsCommandTests {
             expect(
                 try await terminal.ctl("defaults", "managed", "check", terminal.file("bad.plist")), 2,
                 "bad.plist: Force: this key is not known")
+            let both = try await terminal.ctl(
+                "defaults", "--json", "managed", "check", terminal.file("good.plist"), terminal.file("bad.plist"))
+            #expect(both.code == 2 && both.error.isEmpty)
+            #expect(both.output.hasPrefix("[{\"file\":"), "\(both.output)")
+            #expect(both.output.contains("\"error\":\"Force: this key is not known"), "\(both.output)")
             for (name, text, words) in [
                 ("empty.plist", "", "empty.plist: it is empty"),
                 ("star.plist", locked("up*date"), "star.plist: Locked → \(editor): no key goes with \"up*date\""),

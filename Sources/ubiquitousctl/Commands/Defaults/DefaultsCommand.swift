@@ -63,7 +63,7 @@ struct DefaultsCommand: ServiceCommand {
             throw DefaultsWords.usage("\(option) goes before the verb")
         }
         let call = try DefaultsWords((currentHost ? ["-currentHost"] : []) + words)
-        if call.verb == .managed { return try ManagedCheck.run(call.rest) }
+        if call.verb == .managed { return try ManagedCheck.run(call.rest, json: json) }
         if effective, ![.read, .readType].contains(call.verb) || call.domain == nil || currentHost {
             throw DefaultsWords.usage("--effective is for \"read\" and \"read-type\" of a domain")
         }

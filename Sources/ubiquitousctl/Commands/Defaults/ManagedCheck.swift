@@ -8,21 +8,27 @@ internal import PropertyList
 /// `managed check FILE…`: checks files of managed settings, as the service reads them. Also refuses probable mistakes
 /// that the service would accept.
 enum ManagedCheck {
-    static func run(_ words: [String]) throws {
+    /// - Parameter json: whether to print an array of JSON.
+    static func run(_ words: [String], json: Bool = false) throws {
         guard words.first == "check", words.count > 1 else {
             throw DefaultsWords.usage("\"managed check\" takes files")
         }
-        var refused = 0
+        var results: [Value] = []
+        var isRight = true
         for path in words.dropFirst() {
+            var result: [Text: Value] = ["file": .string(Text(path))]
             do {
                 try check(path)
-                Output.print("\(path): right")
+                if !json { Output.print("\(path): right") }
             } catch {
-                Output.complain("\(path): \(error)")
-                refused += 1
+                if !json { Output.complain("\(path): \(error)") }
+                result["error"] = .string(Text("\(error)"))
+                isRight = false
             }
+            results.append(.dictionary(result))
         }
-        if refused > 0 { throw ReportedFailure(outcome: .usage) }
+        if json { Output.print(json: .array(results)) }
+        if !isRight { throw ReportedFailure(outcome: .usage) }
     }
 
     private static func check(_ path: String) throws {
