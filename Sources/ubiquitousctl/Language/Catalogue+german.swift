@@ -321,6 +321,13 @@ extension Catalogue {
         "Switching to the service's user failed: {1}.":
             "Der Wechsel zum Benutzer des Dienstes ist fehlgeschlagen: {1}.",
         "Sync is paused on this device.": "Der Abgleich ist auf diesem Gerät angehalten.",
+        """
+        Sync is paused, and not all of the account's values are here; once they arrive, they replace what is set here
+        """:
+            """
+        Der Abgleich ist angehalten, und nicht alle Werte des Kontos sind hier; sobald sie ankommen, ersetzen sie, was \
+        hier gesetzt wird
+        """,
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",

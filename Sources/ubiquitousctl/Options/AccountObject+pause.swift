@@ -64,11 +64,19 @@ extension AccountObject {
     /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
     @BusActor
     func awaitValues(timeout: Duration) async {
-        do { try await syncNow(timeout: timeout) } catch { Self.remarkOnValues() }
+        do { try await syncNow(timeout: timeout) } catch { await remarkOnValues() }
     }
 
     /// Tells the user that the account's values have not all arrived.
-    static func remarkOnValues() {
+    @BusActor
+    func remarkOnValues() async {
+        if let account = try? await properties(), (try? await isPaused(account)) == true {
+            return Output.remark(
+                """
+                Sync is paused, and not all of the account's values are here; once they arrive, they replace what is \
+                set here
+                """)
+        }
         Output.remark("The account's values are still arriving; until all are there, they replace what is set here")
     }
 

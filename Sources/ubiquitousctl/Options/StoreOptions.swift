@@ -49,7 +49,7 @@ struct StoreOptions: ParsableArguments {
         switch try await account.properties().state {
         case .signedOut: return
         case .initialSync, .syncing, .idle: await account.awaitValues(timeout: Patience.values)
-        default: AccountObject.remarkOnValues()
+        default: await account.remarkOnValues()
         }
     }
 
