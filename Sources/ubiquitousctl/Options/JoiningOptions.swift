@@ -68,6 +68,10 @@ struct JoiningOptions: ParsableArguments {
         }
         if isNothingNew, account.state != .authFailed {
             if bringValues { Output.remark(Self.isSignedIn) }
+            if account.awaitsDecision, let error = account.lastError {
+                Output.remark("This device is signed in there already, but it does not sync")
+                Output.remark(Sentence(service: error.message))
+            }
             return options.change.report(nil)
         }
         // Warn before asking for a password.
