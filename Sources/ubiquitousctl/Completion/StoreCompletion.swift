@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import SDBus
+internal import StoreBus
 internal import UbiquitousStore
 
-/// Completes stores and devices.
+/// Completes stores, devices and the data of users.
 enum StoreCompletion {
     private static let options = ["--bus", "--user"]
 
@@ -24,6 +25,15 @@ enum StoreCompletion {
             try await options.account().devices().map {
                 CompletionQuestion.isPlain($0.name) ? $0.name : $0.identifier
             }
+        }
+    }
+
+    /// Returns the names of data as `admin list` shows them, for root.
+    /// - Parameter isSetAside: whether to offer only what was set aside.
+    static func data(_ arguments: [String], isSetAside: Bool) -> [String] {
+        CompletionQuestion.ask(arguments, ["--bus"]) { (options: BusOptions) in
+            try await AdministrationObject(try await options.connect()).data()
+                .filter { $0.isSetAside || !isSetAside }.map(\.name)
         }
     }
 }

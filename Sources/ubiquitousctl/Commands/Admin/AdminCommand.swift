@@ -74,7 +74,9 @@ struct AdoptCommand: ServiceCommand {
     @Flag(help: "Replace the values or the account that the user already has; they are set aside.")
     var replace = false
 
-    @Argument(help: "The data, as \"admin list\" names it.")
+    @Argument(
+        help: "The data, as \"admin list\" names it.",
+        completion: .custom { arguments, _, _ in StoreCompletion.data(arguments, isSetAside: true) })
     var name: String
 
     @Argument(help: "The user, by name or uid.", completion: .shellCommand("getent passwd | cut -d: -f1"))
@@ -125,7 +127,9 @@ struct DeleteDataCommand: ServiceCommand {
     @Flag(help: "Delete the data even if it belongs to a user of this machine.")
     var force = false
 
-    @Argument(help: "The data, as \"admin list\" names it, or the user whose data it is.")
+    @Argument(
+        help: "The data, as \"admin list\" names it, or the user whose data it is.",
+        completion: .custom { arguments, _, _ in StoreCompletion.data(arguments, isSetAside: false) })
     var name: String
 
     func perform() async throws {
