@@ -2,10 +2,11 @@
 
 internal import CSystemd
 
-/// Holds calls of senders that aren't known yet, until the bus has said who they are.
+/// Holds calls of senders that aren't known yet, until the bus has said who they are, and the service has examined them
+/// if it does that (``Peers/examine``).
 ///
 /// The bus is asked without blocking, because its answer comes after all that others have sent before. Blocking would
-/// mean reading and holding all of it first, so a caller that pipelines would keep everyone waiting. After the answer,
+/// mean reading and holding all of it first, so a caller that pipelines would keep everyone waiting. After that,
 /// the calls are given back to libsystemd, in order and before later arrivals. Polkit's users do the same.
 @BusActor
 final class Arrivals {
@@ -13,19 +14,25 @@ final class Arrivals {
     private var senders: [String: Sender] = [:]
     /// The peers whose calls were given back, with the calls not dispatched yet. Such a peer must not be forgotten.
     private var returning: [String: (peer: Peer, calls: Int)] = [:]
-    private var heldBytes = 0
-    private var largeCalls = 0
+    private var held = Held()
+    /// What is held of the senders whose users the bus has named.
+    private var heldOfUsers: [UInt32: Held] = [:]
+    /// The senders whose calls are refused, by their users.
+    private var refusedOfUsers: [UInt32: [String]] = [:]
     /// How often the bus was asked, for tests.
     private(set) var requests = 0
 
     /// The bytes that one sender's calls may take: a thousand small calls.
     static let senderLimit = 256 << 10
+    /// The bytes that the calls of a user's senders may take while these are examined, which may take long.
+    nonisolated static let userLimit = 2 << 20
     /// The bytes that all senders' calls may take.
-    static let limit = 64 << 20
+    nonisolated static let limit = 64 << 20
     /// The size in bytes above which a call is large. Counting the rest would take as long as reading it.
     static let largeCall = 64 << 10
-    /// The number of large calls that may be held. Each may have what the bus lets through, 32 MiB.
-    static let largeLimit = 2
+    /// The number of large calls that may be held, of all senders and of a user's. Each may have what the bus lets
+    /// through, 32 MiB.
+    nonisolated static let (largeLimit, userLargeLimit) = (3, 2)
     /// The bytes that a call takes besides its arguments.
     static let overhead = 256
     /// The number of refusals sent to one sender. They aren't weighed, so later calls get no answer at all.
@@ -33,9 +40,31 @@ final class Arrivals {
 
     private struct Sender {
         var calls: [Message] = []
+        var held = Held()
+        var refusals = 0
+        /// The user, once the bus has named it.
+        var user: UInt32?
+        /// Whether its calls are refused until those of the user's other senders are given back.
+        var isRefused = false
+    }
+
+    /// What calls take that are held.
+    private struct Held {
         var bytes = 0
         var largeCalls = 0
-        var refusals = 0
+
+        static func + (one: Held, other: Held) -> Held {
+            Held(bytes: one.bytes + other.bytes, largeCalls: one.largeCalls + other.largeCalls)
+        }
+
+        static func - (one: Held, other: Held) -> Held {
+            Held(bytes: one.bytes - other.bytes, largeCalls: one.largeCalls - other.largeCalls)
+        }
+
+        /// Whether these calls are few enough for one user.
+        var fitsUser: Bool { bytes <= Arrivals.userLimit && largeCalls <= Arrivals.userLargeLimit }
+        /// Whether these calls are few enough for all senders.
+        var fitsAll: Bool { bytes <= Arrivals.limit && largeCalls <= Arrivals.largeLimit }
     }
 
     init(at connection: BusConnection) {
@@ -54,21 +83,19 @@ final class Arrivals {
         // The rest of a flood isn't even measured.
         if sender.refusals == Self.refusalLimit { return }
         let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead + (call.path?.utf8.count ?? 0) }
+        let added = Held(bytes: size ?? 0, largeCalls: size == nil ? 1 : 0)
         let fits =
-            size.map { sender.bytes + $0 <= Self.senderLimit && heldBytes + $0 <= Self.limit }
-            ?? (largeCalls < Self.largeLimit)
+            !sender.isRefused && sender.held.bytes + added.bytes <= Self.senderLimit && (held + added).fitsAll
+            && (sender.user.map { (heldOfUsers[$0, default: Held()] + added).fitsUser } ?? true)
         // A large call is kept as it arrived. Its size is limited by what the bus lets through.
         guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else {
             sender.refusals += 1
             return refuse(call, Self.tooMuch)
         }
         sender.calls.append(kept)
-        sender.bytes += size ?? 0
-        heldBytes += size ?? 0
-        if size == nil {
-            sender.largeCalls += 1
-            largeCalls += 1
-        }
+        sender.held = sender.held + added
+        held = held + added
+        if let user = sender.user { heldOfUsers[user] = heldOfUsers[user, default: Held()] + added }
     }
 
     private func ask(_ name: String) {
@@ -85,17 +112,57 @@ final class Arrivals {
     }
 
     private func answered(_ name: String, _ credentials: Result<Credentials, any Error>) {
-        guard let sender = senders.removeValue(forKey: name) else { return }
-        heldBytes -= sender.bytes
-        largeCalls -= sender.largeCalls
-        guard case .success(let credentials) = credentials else {
-            for call in sender.calls { refuse(call, .accessDenied) }
-            return
+        guard let sender = senders[name] else { return }
+        guard case .success(let credentials) = credentials else { return refuseAll(of: name, .accessDenied) }
+        guard let examine = connection.peers.examine else { return giveBack(name, credentials, nil) }
+        let heldOfUser = heldOfUsers[credentials.uid, default: Held()] + sender.held
+        senders[name]?.user = credentials.uid
+        heldOfUsers[credentials.uid] = heldOfUser
+        guard heldOfUser.fitsUser else { return refuse(name, credentials.uid, Self.tooMuch) }
+        examine(credentials) { [weak self] result in
+            switch result {
+            case .success(let context): self?.giveBack(name, credentials, context)
+            case .failure(let error): self?.refuse(name, credentials.uid, error)
+            }
         }
+    }
+
+    /// Returns a sender's calls, which are no longer held.
+    private func release(_ name: String) -> [Message] {
+        guard let sender = senders.removeValue(forKey: name) else { return [] }
+        held = held - sender.held
+        if let user = sender.user {
+            let rest = heldOfUsers[user, default: Held()] - sender.held
+            let isNothing = rest.bytes == 0 && rest.largeCalls == 0
+            heldOfUsers[user] = isNothing ? nil : rest
+            if isNothing { for name in refusedOfUsers.removeValue(forKey: user) ?? [] { senders[name] = nil } }
+        }
+        return sender.calls
+    }
+
+    private func refuseAll(of name: String, _ error: BusError) {
+        for call in release(name) { refuse(call, error) }
+    }
+
+    /// Refuses a sender's calls, also later ones as long as calls of its user are held: the bus need not be asked again,
+    /// and the number of refusals stays bounded.
+    private func refuse(_ name: String, _ user: UInt32, _ error: BusError) {
+        let refusals = senders[name]?.refusals ?? 0
+        let calls = release(name)
+        for call in calls { refuse(call, error) }
+        if heldOfUsers[user] == nil { return }
+        senders[name] = Sender(refusals: min(refusals + calls.count, Self.refusalLimit), user: user, isRefused: true)
+        refusedOfUsers[user, default: []].append(name)
+    }
+
+    /// Makes a sender known, and gives its calls back to libsystemd.
+    private func giveBack(_ name: String, _ credentials: Credentials, _ context: PeerContext?) {
+        let calls = release(name)
         let peer = Peer(name, credentials, on: connection.reference)
+        peer.context = context
         connection.peers.insert(peer)
         var returned = 0
-        for call in sender.calls {
+        for call in calls {
             if sd_bus_enqueue_for_read(connection.bus, call.message) >= 0 {
                 returned += 1
             } else {
@@ -104,6 +171,9 @@ final class Arrivals {
         }
         if returned > 0 { returning[name] = (peer, returned) }
     }
+
+    /// Whether calls were given back that are not dispatched yet.
+    var isReturning: Bool { !returning.isEmpty }
 
     /// Notes that a known sender's call is dispatched.
     func noteDispatch(from peer: Peer) {
@@ -118,5 +188,5 @@ final class Arrivals {
     }
 
     private static let tooMuch = BusError.limitsExceeded(
-        "Too much was sent before the bus had said who sends it. Call again.")
+        "Too much was sent before it was known who sends it. Call again.")
 }

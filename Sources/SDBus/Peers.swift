@@ -8,6 +8,12 @@ internal import Glibc
 public final class Peers {
     /// Called when a peer that is held has vanished; it is no longer held then.
     public var onVanished: (@BusActor (Peer) -> Void)?
+    /// Examines a sender before its calls are considered, if something of it takes long to find out. The calls wait
+    /// until the closure is called, with the peer's first context, or with the error that all of them get.
+    ///
+    /// It is not called where there is no bus.
+    public var examine:
+        (@BusActor (Credentials, _ done: @escaping @BusActor (Result<PeerContext?, BusError>) -> Void) -> Void)?
     /// The peer's credentials where there is no bus, for tests; those of the socket if `nil`.
     public var directCredentials: Credentials?
 
@@ -26,7 +32,7 @@ public final class Peers {
     /// Ends with the connection, which was closed.
     func close() {
         vanishingMatch = nil
-        onVanished = nil
+        (onVanished, examine) = (nil, nil)
     }
 
     /// Remembers a peer.

@@ -819,7 +819,7 @@ extension ServiceMessages {
         "This request is too large for {1}.": "Diese Anfrage ist zu groß für {1}.",
         "This user may not read and write keys under {1}/ on {2}.":
             "Dieser Benutzer darf auf {2} keine Schlüssel unter {1}/ lesen und schreiben.",
-        "Too much was sent before the bus had said who sends it. Call again.":
+        "Too much was sent before it was known who sends it. Call again.":
             "Es wurde zu viel gesendet, bevor der Bus den Absender mitgeteilt hatte. Wiederholen Sie den Aufruf.",
         "Transactions don't do what those of etcd do. Check that the address is a cluster's.":
             "Transaktionen verhalten sich anders als bei etcd. Prüfen Sie, ob die Adresse zu einem Cluster gehört.",

@@ -25,6 +25,7 @@ package final class Daemon {
     let subordinates: SubordinateUsers
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
+    private let callers = CallerExaminations()
     private(set) lazy var machine = MachineState(daemon: self)
     let writes = WriteQueue()
     /// The thread for work on a user's whole data, which takes time in proportion to its size.
@@ -46,6 +47,8 @@ package final class Daemon {
     private var lastIdleDecision: IdleDecision?
     private var isStopping = false
     private var callsUnderWay = 0
+    /// The callers among them that were examined, and whose first calls are to be dispatched.
+    private var examinedCallers = 0
     private var callsEnded: (@BusActor () -> Void)?
     private var endTimer: EventSource?
 
@@ -147,9 +150,20 @@ package final class Daemon {
         connection.afterDispatch = {
             writes.commit()
             if connection.isDrained { clients.noteDrained() }
+            self.endExaminations()
         }
         connection.onSent = { clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
+        connection.peers.examine = { [self] credentials, done in
+            // These are refused, whatever they are.
+            if subordinates.range(of: credentials.uid) != nil { return done(.success(nil)) }
+            callBegins()
+            callers.examine(credentials) {
+                done($0)
+                self.examinedCallers += 1
+                self.endExaminations()
+            }
+        }
         try connection.admitCalls({ clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) })
         connection.onDispatched = { clients.note($1, of: $0) }
         connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
@@ -314,6 +328,14 @@ package final class Daemon {
         guard callsUnderWay == 0 else { return }
         armIdleTimer()
         callsEnded?()
+    }
+
+    /// Ends the count of callers that were examined, once all of their calls are dispatched.
+    private func endExaminations() {
+        if examinedCallers == 0 || connection.hasReturnedCalls { return }
+        let count = examinedCallers
+        examinedCallers = 0
+        for _ in 0..<count { callEnds() }
     }
 
     /// Waits for the calls under way, but at most 5 s, so that the service manager doesn't kill the service.

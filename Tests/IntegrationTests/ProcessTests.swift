@@ -168,6 +168,31 @@ struct ProcessTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `a new program's calls that came before the service was stopped are answered`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            try await store.set("key", .integer(1))
+            for _ in 0..<5 {
+                let owner = try await store.client.serviceOwner()
+                let client = try RawClient(machine.bus, as: Users.client)
+                machine.device.signal(SIGSTOP)
+                for _ in 0..<20 { client.get(store.path, "key") }
+                machine.device.signal(SIGTERM)
+                machine.device.signal(SIGCONT)
+                #expect(try await machine.device.finish() == .code(0))
+                var answers = 0
+                try await eventually("all are answered") {
+                    let replies = try #require(client.turn(waiting: 10))
+                    answers += replies.count { $0.type == 2 && $0.sender == owner }
+                    return answers == 20 || replies.contains { $0.type == 3 }
+                }
+                #expect(answers == 20)
+                try await machine.device.start()
+            }
+        }
+    }
+
     @Test func `calls that are under way when the service is stopped are answered`() async throws {
         try await withMachine { machine in
             let store = try machine.store()

@@ -104,6 +104,73 @@ struct ArrivalTests {
         try await eventually { answers == 99 }
     }
 
+    @Test func `a new caller's calls wait, whoever answers them, until it has been examined`() async throws {
+        var ends: [@BusActor (Result<PeerContext?, BusError>) -> Void] = []
+        server.peers.examine = { _, done in ends.append(done) }
+        let client = try bus.connect()
+        var order: [String] = []
+        for number in 0..<3 as Range<UInt32> {
+            try start(note(number, on: client), on: client) { order.append("\(number)") }
+        }
+        let question = try client.newCall(
+            server.uniqueName, "/notes", "org.freedesktop.DBus.Introspectable", "Introspect")
+        try start(question, on: client) { order.append("description") }
+        try await eventually { ends.count == 1 }
+        // Others are known by the time that this one is.
+        let other = try bus.connect()
+        try start(note(9, on: other), on: other) { order.append("other") }
+        try await eventually { ends.count == 2 }
+        ends[1](.success(nil))
+        try await eventually { order == ["other"] }
+        try start(note(3, on: client), on: client) { order.append("3") }
+        try waitForBus(client)
+        let context = PeerContext()
+        ends[0](.success(context))
+        try await eventually { order == ["other", "0", "1", "2", "description", "3"] }
+        #expect(notes.numbers == [9, 0, 1, 2, 3])
+        #expect(ends.count == 2)
+    }
+
+    @Test func `the calls of a caller that can't be examined are refused`() async throws {
+        server.peers.examine = { _, done in done(.failure(.limitsExceeded("Call again."))) }
+        let client = try bus.connect()
+        var refusals = 0
+        for number in 0..<3 as Range<UInt32> {
+            try client.start(try note(number, on: client), timeout: nil) { answer in
+                if case .failure(let error) = answer, BusError(error).message == "Call again." { refusals += 1 }
+            }
+        }
+        try await eventually { refusals == 3 }
+        #expect(notes.numbers.isEmpty)
+        server.peers.examine = nil
+        var isAnswered = false
+        try start(note(7, on: client), on: client) { isAnswered = true }
+        try await eventually { isAnswered }
+    }
+
+    @Test func `what a user's callers send while they are examined is bounded together`() async throws {
+        var ends: [@BusActor (Result<PeerContext?, BusError>) -> Void] = []
+        server.peers.examine = { _, done in ends.append(done) }
+        let count = 2 * Arrivals.userLimit / Arrivals.senderLimit
+        let clients = try (0..<count).map { _ in try bus.connect() }
+        var (answers, refusals) = (0, 0)
+        for client in clients {
+            for number in 0..<7 as Range<UInt32> {
+                try client.start(try note(number, on: client, filling: 32 << 10), timeout: nil) { answer in
+                    if case .success = answer { answers += 1 } else { refusals += 1 }
+                }
+            }
+            client.flush()
+        }
+        try await eventually { refusals > 0 && ends.count + refusals / 7 >= count }
+        // The last ones may not have been examined yet.
+        server.peers.examine = nil
+        for end in ends { end(.success(nil)) }
+        try await eventually { answers + refusals == 7 * count }
+        #expect(answers * (32 << 10) <= Arrivals.userLimit + Arrivals.senderLimit, "\(answers)")
+        #expect(answers * (32 << 10) >= Arrivals.userLimit / 2, "\(answers)")
+    }
+
     @Test func `a connection may go while the bus is asked who calls`() throws {
         var other: BusConnection? = try bus.connect()
         try other?.startAdmission()

@@ -34,7 +34,10 @@ struct CallerIdentity: Equatable, Sendable {
 
     static let unknown = CallerIdentity(engine: .unknown, applicationIdentifier: "")
 
-    /// Examines a process.
+    /// Root's processes are not examined further.
+    static let root = CallerIdentity(engine: .host, applicationIdentifier: "")
+
+    /// Examines a process. This may wait for locks of the kernel that other processes hold.
     static func of(pid: Int32?) -> CallerIdentity {
         guard let pid, let process = ProcessDirectory(pid: "\(pid)"), let cgroup = process.read("cgroup"),
             let root = process.rootMount, let hostRoot = hostRoot(), process.isAlive

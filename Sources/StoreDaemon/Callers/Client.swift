@@ -26,12 +26,12 @@ final class Client: PeerContext {
     private static let maximumStores = 64
 
     /// - Parameter isSubordinate: whether the user id is one that `/etc/subuid` grants to a user.
-    init(_ peer: Peer, delivery: Delivery, isSubordinate: Bool) {
+    init(_ peer: Peer, _ identity: CallerIdentity, delivery: Delivery, isSubordinate: Bool) {
         name = peer.uniqueName
         uid = peer.credentials.uid
+        self.identity = identity
         self.delivery = delivery
         self.isSubordinate = isSubordinate
-        identity = uid == 0 ? .root : CallerIdentity.of(pid: peer.credentials.pid)
     }
 
     /// The number of calls that are answered after a piece of work.
@@ -132,9 +132,4 @@ struct SubscriptionKey: Hashable {
         self.client = ObjectIdentifier(client)
         self.path = path
     }
-}
-
-extension CallerIdentity {
-    /// Root's processes are not examined further.
-    static let root = CallerIdentity(engine: .host, applicationIdentifier: "")
 }

@@ -39,7 +39,8 @@ final class Clients {
         }
         let range = daemon.subordinates.range(of: uid)
         let key = range.map(ShareKey.subordinates) ?? .user(uid)
-        let client = Client(peer, delivery: makeDelivery(to: peer, key), isSubordinate: range != nil)
+        let client = Client(
+            peer, ExaminedCaller.identity(of: peer), delivery: makeDelivery(to: peer, key), isSubordinate: range != nil)
         peer.context = client
         return client
     }
@@ -82,7 +83,7 @@ final class Clients {
     func left(_ peer: Peer) {
         guard let client = peer.context as? Client else { return }
         client.leave()
-        peer.context = nil
+        peer.context = ExaminedCaller(client.identity)
         guard present.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
         client.share.presentClients -= 1
         peer.release()

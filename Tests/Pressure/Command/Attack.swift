@@ -10,6 +10,7 @@ internal import UbiquitousStoreTesting
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
+    case namespaces
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
     case burst, fan, domains, authorities, curves
 
@@ -30,6 +31,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .keys: "a client asks for 4 million keys, again and again"
         case .comers: "connections come, call and go"
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
+        case .namespaces: "connections come, call and go, while namespaces with 4,096 mounts are made"
         case .unanswered: "a client sets a value without a pause, and expects no reply"
         case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
         case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
@@ -61,8 +63,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .subordinates where site.bus.program == .broker:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
-        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .unanswered,
-            .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities, .curves:
+        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .namespaces,
+            .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities, .curves:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

@@ -17,12 +17,30 @@ struct Attacker: ParsableCommand {
     /// Starts an attacker.
     static func start(_ attack: Attack, _ site: Site, _ path: String) throws -> ChildProcess {
         let command = [try ChildProcess.built("pressure"), "attacker", attack.rawValue, site.bus.address, path]
-        guard attack == .mounts else { return try ChildProcess(command, as: Site.attacker) }
+        let preparations = [
+            Attack.mounts: """
+            seq 3000 | xargs mkdir
+            for number in $(seq 3000); do mount --bind $number $number; done
+            """,
+            // Each mount contains all that are there already. The kernel copies them with a lock held that /proc waits
+            // for.
+            .namespaces: """
+            mkdir tree
+            mount -t tmpfs tmpfs tree
+            for number in $(seq 12); do
+                mkdir tree/$number
+                mount --rbind tree tree/$number
+            done
+            for number in $(seq 16); do
+                while kill -0 $$ 2>/dev/null; do nice -n 19 unshare --mount --propagation private true; done &
+            done
+            """,
+        ]
+        guard let preparation = preparations[attack] else { return try ChildProcess(command, as: Site.attacker) }
         let script = """
             mount -t tmpfs tmpfs /mnt
             cd /mnt
-            seq 3000 | xargs mkdir
-            for number in $(seq 3000); do mount --bind $number $number; done
+            \(preparation)
             exec setpriv --reuid=\(Site.attacker) --regid=\(Site.attacker) --clear-groups -- "$@"
             """
         return try ChildProcess(
