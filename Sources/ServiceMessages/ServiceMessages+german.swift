@@ -92,6 +92,8 @@ extension ServiceMessages {
             "Ein Benutzer darf höchstens {1} Domains abonnieren. Beenden Sie einige Abonnements mit Unsubscribe.",
         "A user may have {1} subscriptions.": "Ein Benutzer darf höchstens {1} Abonnements haben.",
         "A user may register {1} manifests.": "Ein Benutzer darf höchstens {1} Manifeste registrieren.",
+        "A user's registered manifests may have at most {1} bytes together.":
+            "Die registrierten Manifeste eines Benutzers dürfen zusammen höchstens {1} Bytes haben.",
         "A user's name on a server can't have a colon in it.":
             "Der Benutzername auf einem Server darf keinen Doppelpunkt enthalten.",
         "A value is missing.": "Ein Wert fehlt.",

@@ -422,6 +422,21 @@ struct CallerTests {
         }
     }
 
+    @Test func `large manifests of a user are refused once they take too much together`() async throws {
+        try await withMachine { machine in
+            let client = try machine.client()
+            func manifest(_ number: Int, keys: Int = 250) -> String {
+                let keys = (0..<keys).map { "\($0)" + String(repeating: "k", count: 220) }
+                return ManifestText("app\(number)", localKeys: keys).xml
+            }
+            for number in 0..<4 { _ = try await register(manifest(number), client) }
+            #expect(await refusal(manifest(4), client) == "LimitsExceeded")
+            _ = try await register(manifest(4, keys: 10), client)
+            _ = try await register(manifest(3, keys: 10), client)
+            _ = try await register(manifest(4), client)
+        }
+    }
+
     @Test func `what a system manifest declares later is the system's`() async throws {
         try await withMachine { machine in
             let client = try machine.client()

@@ -11,6 +11,9 @@ internal import StoreEngine
 struct RegisteredManifests {
     private let directory: String
     private var manifests: [String: Manifest] = [:]
+    /// The bytes of the files, by the apps, and together.
+    private var sizes: [String: Int] = [:]
+    private var size = 0
 
     /// - Parameter logger: gets a warning for each refused manifest; `nil` if none is wanted.
     init(of user: UserDirectory, logger: Logger?) {
@@ -18,8 +21,11 @@ struct RegisteredManifests {
         for name in Self.names(in: directory).prefix(Self.most) {
             let path = "\(directory)/\(name)"
             do {
-                let manifest = try Manifest(propertyList: try ManifestFile.read(path, trusting: geteuid()))
-                manifests[manifest.applicationIdentifier] = manifest
+                let bytes = try ManifestFile.read(path, trusting: geteuid())
+                guard size + bytes.count <= Self.most * Self.bytesEach else {
+                    throw Manifest.Refusal(key: nil, reason: "the registered manifests are too large together")
+                }
+                note(try Manifest(propertyList: bytes), bytes.count)
             } catch {
                 logger?.warning("The registered manifest \(path) is refused: \(error)")
             }
@@ -28,6 +34,15 @@ struct RegisteredManifests {
 
     /// The most manifests that an administrator may let a user register. More, in a restored backup, are ignored.
     static let most = 1024
+    /// The bytes for each manifest that a user may register. The files may have that many together. All are read in one
+    /// piece, also for a call of somebody whose data isn't open.
+    static let bytesEach = 4 << 10
+
+    /// Whether a manifest's file may take its place.
+    /// - Parameter maximum: how many manifests the user may register.
+    func hasRoom(forBytes bytes: Int, of manifest: Manifest, atMost maximum: Int) -> Bool {
+        size - sizes[manifest.applicationIdentifier, default: 0] + bytes <= max(size, maximum * Self.bytesEach)
+    }
 
     var count: Int { manifests.count }
 
@@ -72,7 +87,11 @@ struct RegisteredManifests {
     }
 
     /// Notes a manifest whose file was written. It replaces an earlier one of the same app.
-    mutating func note(_ manifest: Manifest) { manifests[manifest.applicationIdentifier] = manifest }
+    mutating func note(_ manifest: Manifest, _ bytes: Int) {
+        let application = manifest.applicationIdentifier
+        size += bytes - sizes[application, default: 0]
+        (manifests[application], sizes[application]) = (manifest, bytes)
+    }
 
     private func path(of manifest: Manifest) -> String { "\(directory)/\(manifest.applicationIdentifier).plist" }
 

@@ -337,16 +337,21 @@ final class User {
                     "The manifests of a store may have at most \(RegisteredManifests.mostLocalKeys) local keys together."
                 )
             }
+            let own = try manifest.propertyList
+            let smaller = own.count <= Manifest.maximumSize ? own : bytes
+            guard registered.hasRoom(forBytes: smaller.count, of: manifest, atMost: maximum) else {
+                throw BusError.limitsExceeded(
+                    "A user's registered manifests may have at most \(maximum * RegisteredManifests.bytesEach) bytes "
+                        + "together.")
+            }
             // Before the manifest counts.
             if let identifier = manifest.identifier, !daemon.manifests.manifests.declares(identifier) {
                 rememberedLocalKeys.note([manifest], of: identifier, daemon.logger)
                 await writeLocalKeys()
             }
             let path = try registered.makePath(of: manifest)
-            let own = try manifest.propertyList
-            let smaller = own.count <= Manifest.maximumSize ? own : bytes
             try await account.files.waiting { try PrivateFile.replace(path, with: smaller) }
-            registered.note(manifest)
+            registered.note(manifest, smaller.count)
             daemon.clients.forgetPaths(of: uid)
             renewLocalKeys()
         }

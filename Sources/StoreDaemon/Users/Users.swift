@@ -57,7 +57,9 @@ final class Users {
         let now = EventLoop.now
         if let known = read[uid], now < known.time + Self.readAgain { return manifests(with: known.manifests) }
         let registered = RegisteredManifests(of: directory, logger: nil)
-        if read.count >= Self.mostIdle { read = [:] }
+        if read.count >= Self.mostIdle, let oldest = read.min(by: { $0.value.time < $1.value.time }) {
+            read[oldest.key] = nil
+        }
         read[uid] = (now, registered)
         return manifests(with: registered)
     }
