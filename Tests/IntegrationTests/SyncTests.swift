@@ -653,6 +653,39 @@ struct SyncTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: [true, false])
+    func `keys that a manifest makes local on a full disk stay on the device, or are refused`(
+        isSetWhileFull: Bool
+    ) async throws {
+        try await withTwoDevices(diskBytes: 8 << 20) { devices in
+            let disk = try #require(devices.disk)
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try await laptop.set("shared", .integer(1))
+            _ = try await devices.converge()
+            try devices.fill(disk, leaving: 0)
+            try devices.laptop.install(ManifestText(notes, localKeys: ["secret*"]).xml, as: "app0.plist")
+            try await laptop.client.manager("Reload")
+            if isSetWhileFull {
+                #expect(await errorName { try await laptop.set("secret1", .integer(1)) } == "IOError")
+                #expect(try await laptop.everything() == ["shared": .integer(1)])
+            }
+            unlink(disk + "/filler")
+            try await eventually("there is room again") {
+                await errorName { try await laptop.set("secret1", .integer(2)) } == ""
+            }
+            try await laptop.set("shared", .integer(2))
+            try await laptop.client.account.syncNow()
+            try await phone.client.account.syncNow()
+            #expect(try await phone.everything() == ["shared": .integer(2)])
+            try await devices.laptop.restart()
+            #expect(try await laptop.everything() == ["shared": .integer(2), "secret1": .integer(2)])
+            try await laptop.client.account.syncNow()
+            try await phone.client.account.syncNow()
+            #expect(try await phone.everything() == ["shared": .integer(2)])
+        }
+    }
+
     @Test func `CheckBackend says step by step whether a folder will do, and leaves nothing`() async throws {
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)

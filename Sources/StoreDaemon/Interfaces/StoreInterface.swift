@@ -108,12 +108,14 @@ extension UserStore {
 
     private func set(_ key: Key, _ value: Value, _ call: MethodCall, _ daemon: Daemon) throws {
         let values = [(key, value)]
+        try checkLocalKeys(CollectionOfOne(key))
         try checkRoom(for: values)
         try write(call, daemon) { try $0.stage(setting: values, removing: []) }
     }
 
     fileprivate func removeValue(_ call: MethodCall, _ daemon: Daemon) throws {
         let key = try call.message.readKey()
+        try checkLocalKeys(CollectionOfOne(key))
         try write(call, daemon) { try $0.stage(setting: [], removing: [key]) }
     }
 
@@ -137,6 +139,8 @@ extension UserStore {
         }
         // Reading has ensured that no key is set twice.
         if !removed.isEmpty { try checkDistinct(values.map(\.0) + removed) }
+        try checkLocalKeys(values.lazy.map(\.0))
+        try checkLocalKeys(removed)
         try checkRoom(for: values)
         if !options.isEmpty { daemon.writes.commit() }
         try write(call, daemon) {
@@ -153,6 +157,10 @@ extension UserStore {
                 QuotaViolation(
                     limit: .totalBytes, maximum: maximum, used: store.usage.bytes, needed: bytes, keys: keys))
         }
+    }
+
+    private func checkLocalKeys(_ keys: some Sequence<Key>) throws {
+        if layer == nil { try user.checkLocalKeys(of: store, among: keys) }
     }
 
     private func checkDistinct(_ keys: [Key]) throws(BusError) {

@@ -38,6 +38,13 @@ final class User {
     private var rememberedLocalKeys: RememberedLocalKeys
     /// Whether another thread writes the record of them.
     private var isWritingLocalKeys = false
+    /// Why the local keys of changed manifests are not recorded, or not applied to a store in use; `nil` if they are.
+    private var localKeysProblem: (any Error)?
+    private var localKeysPace = Pace()
+    /// Tries again if no call does.
+    private var localKeysTimer: EventSource?
+    /// When a problem with them was last logged, by the loop's clock.
+    private var localKeysLogged: UInt64 = 0
     /// The user's defaults domains.
     private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
@@ -81,6 +88,7 @@ final class User {
 
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
+        retryLocalKeys()
         if let store = stores[Text(identifier)] { return store }
         rememberLocalKeys(of: identifier)
         writeLocalKeysAtOnce()
@@ -90,8 +98,12 @@ final class User {
             try keepLocalValues(of: store)
             return try UserStore(store, of: self, daemon: daemon)
         }
-        // The manifest may have changed while the store was not in use. If this fails, the next load tries again.
-        if manifests.hasManifest(identifier) { _ = try? store.store.releaseLocalValues() }
+        // The manifest may have changed while the store was not in use.
+        if manifests.hasManifest(identifier) {
+            do { _ = try store.store.releaseLocalValues() } catch {
+                noteProblem(ofLocalKeys: error, of: identifier)
+            }
+        }
         try makeRoom(for: store.memory)
         stores[Text(identifier)] = store
         store.isInUse = true
@@ -274,13 +286,50 @@ final class User {
     func renewLocalKeys() {
         // What waits is announced before what follows from the manifests.
         daemon.writes.commit()
+        (localKeysProblem, localKeysTimer) = (nil, nil)
         for store in storesInUse { rememberLocalKeys(of: store.identifier) }
         writeLocalKeysAtOnce()
         // If a manifest is gone, its keys stay on the device.
         for store in storesInUse where manifests.hasManifest(store.identifier) {
-            let keys = (try? store.store.replaceLocalKeys(localKeys(of: store.identifier))) ?? []
-            if !keys.isEmpty { store.notify(.localChange, keys: keys) }
+            do {
+                let keys = try store.store.replaceLocalKeys(localKeys(of: store.identifier))
+                let released = try store.store.releaseLocalValues()
+                let changed = Set(keys).union(released)
+                if !changed.isEmpty { store.notify(.localChange, keys: changed.sorted()) }
+            } catch {
+                noteProblem(ofLocalKeys: error, of: store.identifier)
+            }
         }
+    }
+
+    /// Has changed manifests applied again, because the disk may have been full.
+    /// - Parameter identifier: the store to which they can't be applied; `nil` if they can't be recorded.
+    private func noteProblem(ofLocalKeys error: any Error, of identifier: String? = nil) {
+        let now = EventLoop.now
+        // Each call tries again, and would say the same.
+        if localKeysLogged == 0 || now >= localKeysLogged + 60_000_000 {
+            let subject = identifier.map { "The local keys of \($0) can't be applied: " } ?? ""
+            daemon.logger.warning("\(subject)\(BusError(mapping: error).message)")
+            localKeysLogged = now
+        }
+        localKeysProblem = error
+        localKeysTimer = EventLoop.shared.after(.seconds(60)) { [unowned self] in renewLocalKeys() }
+    }
+
+    private func retryLocalKeys() {
+        if localKeysProblem != nil, localKeysPace.isDue { localKeysPace.run(renewLocalKeys) }
+    }
+
+    /// Throws if one of these keys is to stay on the device, or was to before, while local keys can't be recorded or
+    /// applied. Its value would be uploaded, or lost, or come back.
+    func checkLocalKeys(of store: Store, among keys: some Sequence<Key>) throws {
+        retryLocalKeys()
+        guard let localKeysProblem else { return }
+        let wanted = localKeys(of: store.identifier)
+        let isAffected = keys.contains {
+            wanted.contains($0) || store.localKeys.contains($0) || store.hasUnreleasedValue(for: $0)
+        }
+        if isAffected { throw localKeysProblem }
     }
 
     private func rememberLocalKeys(of identifier: String) {
@@ -315,8 +364,8 @@ final class User {
 
     @discardableResult
     private func noteUnwritten(_ error: any Error) -> Bool {
-        daemon.logger.warning("\(error)")
         rememberedLocalKeys.noteUnsaved()
+        noteProblem(ofLocalKeys: error)
         return false
     }
 
@@ -626,7 +675,7 @@ final class User {
 
     /// Ends what is under way, and closes the database.
     func close() {
-        recoveryTimer = nil
+        (recoveryTimer, localKeysTimer) = (nil, nil)
         account.stop()
         database.close()
         for store in stores.values { store.isInUse = false }

@@ -173,6 +173,11 @@ package final class Store {
         return try renewView(since: values)
     }
 
+    /// Whether a key that is no longer local has a value that could not be moved yet.
+    package func hasUnreleasedValue(for key: Key) -> Bool {
+        !localKeys.contains(key) && overlay.records[key]?.value != nil
+    }
+
     /// Commits the released values, and makes the present generation the first from which changes are known.
     /// - Returns: the keys whose visible value differs from what it was before.
     private func renewView(since before: [Key: Value]) throws(EngineError) -> [Key] {
