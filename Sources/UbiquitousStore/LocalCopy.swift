@@ -23,9 +23,10 @@
 // since. It is sent with the generation that was known when it was made, and the service keeps what changed after that
 // (decision 156). Only a snapshot tells which of these writes won, so until then they cover the service's values.
 //
-// If the service goes away before it replies, the copy can't know whether it applied the call, and sending it again
-// could undo what another program has written since. So the copy first asks the next service which keys have changed
-// since the last reply, and sends again only what certainly was not applied; see `isCertainlyMissing(_:)`.
+// If the service goes away before it replies, the copy can't know whether it applied the call. What the next service
+// doesn't have is sent again, as a late write: if the call was applied, it loses to what was written since. A store
+// without changes has no generation to name. What is there afterwards counts as written later, and a call is sent again
+// only if it certainly was not applied.
 
 internal import PropertyList
 internal import StoreBus
@@ -41,8 +42,6 @@ struct LocalCopy {
     enum Action {
         /// Request what changed since a generation, and pass it to ``LocalCopy/loaded(_:)``.
         case fetch(since: UInt64)
-        /// Request what changed since a generation, and pass it to ``LocalCopy/examined(_:)``.
-        case examine(since: UInt64)
         /// On the bus's thread, send what ``LocalCopy/nextCall()`` returns.
         case send
         /// Notify the app.
@@ -72,9 +71,8 @@ struct LocalCopy {
     private enum Fate {
         /// Its reply is on its way.
         case awaited
-        /// The service went away before it replied. `since` is the generation of its last reply before the call, and
-        /// `base` what was known then.
-        case unknown(since: UInt64, base: [Text: Value])
+        /// The service went away before it replied. `since` is the generation of its last reply before the call.
+        case unknown(since: UInt64)
     }
 
     private(set) var visible: [Text: Value] = [:]
@@ -180,7 +178,7 @@ struct LocalCopy {
         ownViolations = []
         // The next snapshot tells which of the late writes won, whatever its generation.
         if verifying != nil { verifying = 0 }
-        if case .awaited = fate, !inFlight.isEmpty { fate = .unknown(since: known, base: base) }
+        if case .awaited = fate, !inFlight.isEmpty { fate = .unknown(since: known) }
         noteLoss()
     }
 
@@ -248,24 +246,8 @@ struct LocalCopy {
         // Before the first snapshot the app has seen nothing, unless it read early.
         if isFirst && !isReadEarly { unannounced = [:] }
         let verified = verify() ?? []
-        if case .unknown(let generation, _) = fate { return [.examine(since: generation)] }
-        return upToDate(verified)
-    }
-
-    /// The answer to ``Action/examine(since:)``.
-    mutating func examined(_ snapshot: Snapshot) -> [Action] {
-        guard case .unknown(let since, let former) = fate else { return [] }
-        fate = .awaited
-        let writes = sent
-        sent = []
-        let own = Set(writes.changes.filter { base[$0.key] == $0.value }.keys)
-        if isCertainlyMissing(writes.changes, snapshot, former) {
-            queue.putBack(writes)
-            if since > 0 { queue.noteLoss(at: since) }
-            return upToDate(following: own)
-        }
-        reveal(writes)
-        return finish(writes.flatMap(\.tickets), nil) + upToDate(following: own)
+        guard case .unknown(let since) = fate else { return upToDate(verified) }
+        return sendAgain(since: since)
     }
 
     /// The service signals a change.
@@ -293,6 +275,27 @@ extension LocalCopy {
     /// Recomputes a key's visible value after writes to it are gone.
     private mutating func uncover(_ key: Text) {
         visible[key] = pending(key) ?? base[key]
+    }
+
+    /// Sends the call whose reply was lost again, unless the service has applied it.
+    /// - Parameter since: the generation of the last reply before the call.
+    private mutating func sendAgain(since: UInt64) -> [Action] {
+        fate = .awaited
+        let writes = sent
+        sent = []
+        let own = Set(writes.changes.filter { base[$0.key] == $0.value }.keys)
+        // The service applies a call as a whole. To a store that was empty it certainly was not applied if a key that it
+        // sets is missing.
+        let isMissing = writes.changes.contains { key, value in
+            base[key] != value && (since > 0 || base[key] == nil)
+        }
+        if isMissing {
+            queue.putBack(writes)
+            if since > 0 { queue.noteLoss(at: since) }
+            return upToDate(following: own)
+        }
+        reveal(writes)
+        return finish(writes.flatMap(\.tickets), nil) + upToDate(following: own)
     }
 
     /// The copy equals the service's state, and the outcome of every call is known.
@@ -324,24 +327,6 @@ extension LocalCopy {
         (self.verifying, sent) = (nil, [])
         reveal(writes)
         return Array(writes.changes.keys)
-    }
-
-    /// Whether the service cannot have applied a call. It applies a call as a whole, so it has not if a key of the call
-    /// has another value and hasn't changed since. A late call may have lost in part; it is sent again then, and loses
-    /// again.
-    ///
-    /// Otherwise the service applied it, or other programs have written the differing values since the app last heard
-    /// from the service; theirs counts as the later write (decision 50).
-    ///
-    /// - Parameters:
-    ///   - snapshot: what changed since before the call.
-    ///   - former: what was known before the call, for a service that doesn't know what changed since.
-    private func isCertainlyMissing(_ changes: Changes, _ snapshot: Snapshot, _ former: [Text: Value]) -> Bool {
-        let changed = Set(snapshot.values.keys).union(snapshot.removed)
-        return changes.contains { key, value in
-            let hasChanged = snapshot.isComplete ? base[key] != former[key] : changed.contains(key)
-            return base[key] != value && !hasChanged
-        }
     }
 
     /// Shows what others wrote to keys that were written here.

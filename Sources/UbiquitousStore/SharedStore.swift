@@ -283,7 +283,6 @@ extension SharedStore {
         for action in actions {
             switch action {
             case .fetch(let generation): fetch(since: generation) { $0.loaded($1) }
-            case .examine(let generation): fetch(since: generation) { $0.examined($1) }
             case .send: EventLoop.task { [link] in await link.send() }
             case .announce(let announcement): announce(announcement)
             case .finish(let tickets, let error): finish(tickets, error)

@@ -47,13 +47,11 @@ struct LocalCopySimulation {
     enum Call {
         case apply([Write], since: UInt64?)
         case snapshot(UInt64)
-        case examination(UInt64)
     }
     enum Message {
         case acknowledged(UInt64)
         case refused
         case snapshot(Snapshot)
-        case examination(Snapshot)
         case signal(ExternalChange)
     }
 
@@ -213,7 +211,6 @@ struct LocalCopySimulation {
         if !calls.isEmpty {
             switch calls.removeFirst() {
             case .snapshot(let since): messages.append(.snapshot(service.snapshot(since: since)))
-            case .examination(let since): messages.append(.examination(service.snapshot(since: since)))
             case .apply(let writes, let since): serviceTakes(writes, since)
             }
         }
@@ -250,7 +247,6 @@ struct LocalCopySimulation {
         case .acknowledged(let generation): perform(copy.acknowledged(generation))
         case .refused: perform(copy.refused(UbiquitousStoreError(.quotaExceeded, "too much")))
         case .snapshot(let snapshot): perform(copy.loaded(snapshot))
-        case .examination(let snapshot): perform(copy.examined(snapshot))
         case .signal(let signal): perform(copy.received(signal))
         }
     }
@@ -297,7 +293,6 @@ struct LocalCopySimulation {
         for action in actions {
             switch action {
             case .fetch(let generation): calls.append(.snapshot(generation))
-            case .examine(let generation): calls.append(.examination(generation))
             case .send: sendsToDo += 1
             case .finish(let tickets, _):
                 for ticket in tickets where waiting.remove(ticket) == nil {
