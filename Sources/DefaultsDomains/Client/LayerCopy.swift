@@ -31,7 +31,7 @@ package struct LayerCopy {
     package struct Write: Equatable {
         /// The changes.
         package var changes: Changes
-        /// Whether the changes are made all or not at all.
+        /// Whether the changes are made all or not at all. Of a late write, those are left out that lose.
         package var isWhole = false
         /// The keys that mean this layer even if they roam, because they were written as a whole.
         var own: Set<Text> = []
@@ -282,7 +282,8 @@ package struct LayerCopy {
     ///   - generation: the generation of the first snapshot after the service's return.
     ///   - values: the snapshot's values.
     private mutating func noteLateWrites(_ generation: UInt64, _ values: [Text: Value]) {
-        guard seen > 0, !queue.isEmpty else { return }
+        let (changes, tickets) = (pending, queue.flatMap(\.tickets))
+        guard seen > 0, !changes.isEmpty else { return }
         var since: [Text: UInt64] = [:]
         for write in queue {
             for key in write.changes.keys { since[key] = write.since ?? seen }
@@ -294,14 +295,12 @@ package struct LayerCopy {
             return (unanswered(key) + earlier).contains(values[key])
         }
         for key in taken { since[key] = generation }
-        let (changes, tickets) = (pending, queue.flatMap(\.tickets))
-        if queue.contains(where: \.isWhole) {
-            let latest = taken.isEmpty ? since.values.min() : generation
-            queue = [Write(changes: changes, isWhole: true, own: keysOfWhole, tickets: tickets, since: latest)]
-            return
-        }
+        let (isWhole, whole) = (queue.contains(where: \.isWhole), keysOfWhole)
         let groups = Dictionary(grouping: changes) { since[$0.key] ?? seen }
-        queue = groups.map { Write(changes: Changes($1.map { ($0.key, $0.value) }) { $1 }, since: $0) }
+        queue = groups.sorted { $0.key < $1.key }.map { since, changes in
+            let changes = Changes(changes.map { ($0.key, $0.value) }) { $1 }
+            return Write(changes: changes, isWhole: isWhole, own: whole.intersection(changes.keys), since: since)
+        }
         queue[queue.count - 1].tickets = tickets
     }
 
