@@ -377,7 +377,9 @@ struct RoamingTests {
                     key: $0, value: .string("older"), isHost: false, store: Text(Self.store), time: 5, generation: 0)
             }
             #expect(file.add(writes))
-            try await deliver(directory, desk) { $0.hasSet = { $0 == "colour" && $1 == Text(Self.store) && $2 == 5 } }
+            try await deliver(directory, desk) { observer in
+                observer.hasSet = { $0.key == "colour" && $1 == Text(Self.store) && $0.time == 5 }
+            }
             #expect(try await store.everything() == ["colour": .string("newer"), "view.size": .string("older")])
             #expect(!file.exists)
         }

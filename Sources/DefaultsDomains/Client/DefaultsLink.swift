@@ -114,7 +114,7 @@ final class DefaultsLink {
     private func deliveryObserver(_ domain: Text, _ process: DefaultsProcess) -> OutboxDelivery.Observer {
         var observer = OutboxDelivery.Observer()
         observer.program = process.program
-        observer.hasSet = { process.hasSet($0, of: domain, in: $1, after: $2) }
+        observer.hasSet = { process.hasSet(after: $0, of: domain, in: $1) }
         observer.delivered = { writes in
             process.noteDelivered(writes, domain)
             // The store has a connection of its own, so its copy may be older.

@@ -17,8 +17,8 @@ package struct OutboxDelivery {
     package struct Observer {
         /// Its path, whose own domain it may be; `nil` if it isn't.
         package var program: String?
-        /// Whether it has set a key that roams in a store after a time.
-        package var hasSet: @BusActor (_ key: Text, _ store: Text, _ time: Int64) -> Bool = { _, _, _ in false }
+        /// Whether it has set the key of a write in a store later, so that the write is not to be delivered.
+        package var hasSet: @BusActor (_ write: Outbox.Write, _ store: Text) -> Bool = { _, _ in false }
         /// Is called with writes that the service has taken or refused, or for which it has kept a newer value.
         package var delivered: @BusActor ([Outbox.Write]) async -> Void = { _ in }
 
@@ -220,7 +220,7 @@ extension OutboxDelivery {
             return file.abandoned().filter { write in
                 guard let place = place(write) else { return false }
                 if let latest = last[place]?[write.key], latest > write.time { return true }
-                return place.store.map { observer.hasSet(write.key, $0, write.time) } ?? false
+                return place.store.map { observer.hasSet(write, $0) } ?? false
             }
         }
     }

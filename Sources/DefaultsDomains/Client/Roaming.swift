@@ -79,11 +79,15 @@ extension DefaultsState {
 }
 
 extension DefaultsProcess {
-    /// Whether this process has set a key in a store later than a write was made.
-    func hasSet(_ key: Text, of domain: Text, in store: Text, after time: Int64) -> Bool {
+    /// Whether this process has set a key in a store later than an outbox's write was made, so that this is not to be
+    /// delivered. If the service has this process's value and can tell whether the write knew it, the service decides.
+    func hasSet(after write: Outbox.Write, of domain: Text, in store: Text) -> Bool {
         state.withLock { state in
-            guard let roaming = state.roaming[domain], roaming.mirror?.identifier == store.string else { return false }
-            return roaming.times[key].map { $0 > time } ?? false
+            guard let roaming = state.roaming[domain], let mirror = roaming.mirror,
+                mirror.identifier == store.string, let time = roaming.times[write.key], time > write.time
+            else { return false }
+            let isDecided = write.store == store && write.generation > 0
+            return !isDecided || mirror.pending.changes[write.key] != nil
         }
     }
 
