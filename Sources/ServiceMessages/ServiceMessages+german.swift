@@ -160,8 +160,14 @@ extension ServiceMessages {
             "Verwendet der Server kein TLS, muss die Adresse mit etcd:// beginnen.",
         "If it has no TLS, the address must begin with webdav://.":
             "Verwendet der Server kein TLS, muss die Adresse mit webdav:// beginnen.",
-        "If it stays so, \"ubiquitousctl account resolve local\" on a device of the account writes it again.":
-            "Bleibt es dabei, schreibt „ubiquitousctl account resolve local“ auf einem Gerät des Kontos sie neu.",
+        """
+        If it stays so, "ubiquitousctl account resolve local" on a device of the account writes it again; if no device \
+        is in an account there, remove what the folder contains.
+        """:
+            """
+        Bleibt es dabei, schreibt „ubiquitousctl account resolve local“ auf einem Gerät des Kontos sie neu. Ist dort \
+        kein Gerät in einem Konto, entfernen Sie den Inhalt des Ordners.
+        """,
         "If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device.":
             "Wurde der Ordner gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an.",
         "If no device writes it again, it is removed after a month.":

@@ -127,7 +127,10 @@ extension RemoteError.Reason {
         case .partsMissing: "If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait."
         case .accountReplaced: "Say which side is right with \"ubiquitousctl account resolve\"."
         case .markerDamaged:
-            "If it stays so, \"ubiquitousctl account resolve local\" on a device of the account writes it again."
+            """
+            If it stays so, "ubiquitousctl account resolve local" on a device of the account writes it again; if no device \
+            is in an account there, remove what the folder contains.
+            """
         case .authorityUnknown:
             """
             "ubiquitousctl account renew --ca-file FILE" gives it to an account that is signed in.

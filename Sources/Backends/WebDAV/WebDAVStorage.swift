@@ -107,19 +107,35 @@ package final class WebDAVStorage: BlobStorage {
         try await noteWritten(name)
     }
 
-    /// Writes a file that replaces no other: its name is random, or a file that exists has the same content. Servers
-    /// are asked not to replace it all the same, since some can do that.
+    /// Writes a file that replaces no other: its name is random, or a file that exists has the same content, or the
+    /// beginning of it. Servers are asked not to replace it all the same, since some can do that.
     package func create(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
-        let response = try await write(name, bytes, [("If-None-Match", "*")])
+        var response = try await write(name, bytes, [("If-None-Match", "*")])
         if response.status == 412 {
             // The response to the same request may have been lost.
-            guard case .content(bytes, _) = try await get(name, limit: bytes.count, unless: nil) else {
-                throw RemoteError(.denied, "\(name) exists already.")
-            }
-        } else if !response.isDone {
+            guard case .content(let present, _) = try await get(name, limit: bytes.count, unless: nil),
+                bytes.starts(with: present)
+            else { throw RemoteError(.denied, "\(name) exists already.") }
+            if present == bytes { return try await noteWritten(name) }
+            response = try await write(name, bytes)
+        }
+        guard response.isDone else {
+            if [500, 507].contains(response.status) { await removeBeginning(of: bytes, in: name) }
             throw answer(response, name)
         }
         try await noteWritten(name)
+    }
+
+    /// Removes a marker that has only the beginning of what was written: some servers keep it if their disk is full, and
+    /// it would be a damaged one. Its name is random; a segment's may be what another device is just writing.
+    private func removeBeginning(of bytes: [UInt8], in name: String) async {
+        guard name.hasPrefix(BlobName.markers + "/") else { return }
+        do {
+            guard case .content(let present, _) = try await get(name, limit: bytes.count, unless: nil),
+                present.count < bytes.count, bytes.starts(with: present)
+            else { return }
+            try await delete(name)
+        } catch {}
     }
 
     /// Removes a file.

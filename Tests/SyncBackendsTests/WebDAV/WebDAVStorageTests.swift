@@ -242,6 +242,39 @@ struct WebDAVStorageTests {
         }
     }
 
+    /// So wsgidav does if its disk is full.
+    @Test(arguments: ["", "abc"]) func `what a full server keeps of a file is removed, or else replaced`(
+        kept: String
+    ) async throws {
+        let file = Mutex<String?>(nil)
+        let isFull = Mutex(true)
+        let server = try ScriptedServer { request in
+            file.withLock { content in
+                switch request.method {
+                case "PUT" where request.headers["if-none-match"] != nil && content != nil: return ServerAnswer(412)
+                case "PUT":
+                    let isFull = isFull.withLock(\.self)
+                    content = isFull ? kept : String(decoding: request.body, as: UTF8.self)
+                    return ServerAnswer(isFull ? 500 : 201)
+                case "GET": return content.map { ServerAnswer(200, [:], $0) } ?? ServerAnswer(404)
+                case "DELETE":
+                    content = nil
+                    return ServerAnswer(204)
+                default: return ServerAnswer(207)
+                }
+            }
+        }
+        let storage = try storage(server.port)
+        #expect(await error { try await storage.create("a/x", Array("abcd".utf8)) } != nil)
+        #expect(file.withLock(\.self) == nil)
+        // It stays if the device dies before.
+        file.withLock { $0 = kept }
+        isFull.withLock { $0 = false }
+        try await storage.create("a/x", Array("abcd".utf8))
+        #expect(file.withLock(\.self) == "abcd")
+        #expect(await error { try await storage.create("a/x", Array("ab".utf8)) }?.code == .denied)
+    }
+
     @Test(arguments: [.cut, ServerAnswer(400)])
     func `who may have forgotten the TLS is told of it`(answer: ServerAnswer) async throws {
         let server = try ScriptedServer { _ in answer }
