@@ -54,8 +54,9 @@ struct WebDAVProbe {
         case 404, 410: return [await checkAbove()]
         case 405, 501:
             do throws(RemoteError) { _ = try await storage.list("") } catch {
-                if error.isFolderMissing { return [await checkAbove()] }
-                return [BackendCheck(step: "folder", failed: error)]
+                guard error.isFolderMissing else { return [BackendCheck(step: "folder", failed: error)] }
+                if let failed = await checkMakingFolders() { return [failed] }
+                return [await checkAbove()]
             }
         default:
             return [BackendCheck(step: "folder", failed: storage.failure(response))]
@@ -68,6 +69,19 @@ struct WebDAVProbe {
         await probe.run()
         let checks = [folder] + probe.checks.filter { $0.step != "open" }
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
+    }
+
+    /// Returns the failed check of a server that doesn't know the request by which folders are made. The topmost folder
+    /// is there, so the request makes none.
+    private func checkMakingFolders() async -> BackendCheck? {
+        var top = storage.address("")
+        top.path = "/"
+        do throws(RemoteError) {
+            let response = try await storage.send(HTTPRequest("MKCOL", top))
+            return response.status == 501 ? BackendCheck(step: "folder", failed: storage.failure(response)) : nil
+        } catch {
+            return BackendCheck(step: "folder", failed: error)
+        }
     }
 
     /// Checks the folder above a missing one, because signing in creates only the last folder of the path.

@@ -299,6 +299,13 @@ struct WebDAVStorageTests {
         #expect(checks[4].detail == "/dav doesn't exist yet; signing in creates it.")
     }
 
+    @Test func `a check says that a server can't make the folder that is missing`() async throws {
+        let server = try ScriptedServer { ServerAnswer(["GET", "HEAD"].contains($0.method) ? 404 : 501) }
+        let checks = await WebDAVBackend.check(url: "webdav://127.0.0.1:\(server.port)/dav", credentials: .init())
+        #expect(checks.last?.step == "folder" && checks.last?.isPassed == false)
+        #expect(checks.last?.detail.hasPrefix("127.0.0.1 is not a WebDAV server at /") == true)
+    }
+
     @Test(arguments: [
         (-1799, "29 min behind"), (7300, "2 hours ahead of"), (-31_536_000, "365 days behind"),
     ])
