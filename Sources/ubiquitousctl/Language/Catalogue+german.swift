@@ -18,8 +18,8 @@ extension Catalogue {
         """,
         "\"ubiquitousctl account phrase\" shows the words, and --forget-key leaves the account without them.":
             "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
-        "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.":
-            "„ubiquitousctl account resolve“ sagt, wie sie erhalten bleiben; --discard-changes entfernt sie.",
+        "\"ubiquitousctl account resolve --help\" says how to keep them; --discard-changes removes them.":
+            "„ubiquitousctl account resolve --help“ sagt, wie sie erhalten bleiben; --discard-changes entfernt sie.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
         "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.":
             "„ubiquitousctl account sync“ zeigt, was das Hochladen verhindert; --discard-changes entfernt sie.",
@@ -282,6 +282,13 @@ extension Catalogue {
             """
         Die Zeitangaben von {1} enthalten Bruchteile von Sekunden. Aus XML liest nur dieses Programm sie genau, mit \
         --format binary tun es alle.
+        """,
+        """
+        Open programs show the restored values once the service has been restarted ("systemctl restart ubiquitous-store")
+        """:
+            """
+        Offene Programme zeigen die wiederhergestellten Werte, sobald der Dienst neu gestartet wurde („systemctl \
+        restart ubiquitous-store“)
         """,
         "Options follow the subcommand.": "Optionen stehen hinter dem Unterbefehl.",
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",

@@ -205,7 +205,9 @@ extension Failure {
         if account.isReset || account.isFolderMissing || account.isDamaged {
             return Failure(
                 .refused, reason,
-                advice: "\"ubiquitousctl account resolve\" says how to keep them; --discard-changes removes them.")
+                advice: """
+                    "ubiquitousctl account resolve --help" says how to keep them; --discard-changes removes them.
+                    """)
         }
         return Failure(
             .refused, reason,

@@ -58,9 +58,14 @@ struct RestoreDataCommand: ServiceCommand {
                 isRefused = true
             }
             try await RestoredCopies.tidy(object)
+            if arrived.contains(where: { !$0.wasSetAside }) { Output.remark(Self.restart) }
         }
         if isRefused { throw ReportedFailure(outcome: .refused) }
     }
+
+    private static let restart: Sentence = """
+        Open programs show the restored values once the service has been restarted ("systemctl restart ubiquitous-store")
+        """
 
     private func newNames() throws -> [String: String] {
         var names: [String: String] = [:]

@@ -239,7 +239,8 @@ struct DefaultsCall {
     private func write() async throws {
         if words.rest.count == 1 {
             guard case .dictionary(let values) = try OldStyleText.value(words.rest[0]) else {
-                throw DefaultsWords.usage("A domain is a dictionary, such as '{ size = 14; }'")
+                throw DefaultsWords.usage(
+                    "\"write\" takes a key and a value after the domain, or a dictionary, such as '{ size = 14; }'")
             }
             return try await change { _ in values.mapValues { $0 } }
         }
