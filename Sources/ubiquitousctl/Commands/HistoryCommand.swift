@@ -18,7 +18,7 @@ struct HistoryCommand: ParsableCommand {
 struct TrimHistoryCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "trim",
-        abstract: "Removes the earlier values of all stores.",
+        abstract: "Removes the earlier values of all stores and settings.",
         discussion: """
             Changes nothing on other devices, and no present values. The service drops earlier values by itself when \
             the database is full. Use this to free disk space, or to erase them. "ubiquitousctl usage" shows how much \
