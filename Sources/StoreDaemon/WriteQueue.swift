@@ -36,7 +36,7 @@ final class WriteQueue {
         } catch EngineError.quota(let violation) {
             commit()
             let refusal = BusError(mapping: EngineError.quota(violation))
-            store.daemon.logRefusedWrite(refusal, of: client.uid)
+            store.daemon.logRefusedWrite(refusal, of: store.user.uid)
             call.fail(refusal)
             store.notify(.quotaViolationChange, keys: violation.keys, info: violation.info)
         }
