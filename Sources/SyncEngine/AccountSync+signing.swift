@@ -60,7 +60,12 @@ extension AccountSync {
     /// Delays the next cycle for as long as an error says that the remote must be left alone. ``syncNow()`` ignores the
     /// delay.
     package func postpone(_ error: RemoteError) {
-        guard hasBackend, !isPaused else { return }
+        guard hasBackend else { return }
+        if isPaused {
+            // The user has to know before the pause ends.
+            if error.code == .keyNeeded { setState(State(after: error), error: error) }
+            return
+        }
         schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
         refusal = error.code == .unauthorized ? error : nil
         setState(State(after: error), error: error)

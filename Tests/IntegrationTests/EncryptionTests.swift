@@ -426,8 +426,17 @@ struct EncryptionTests {
                 try await again.syncNow()
                 #expect(try await again.recoveryPhrase() == phrase)
             }
-            // While the service runs, it has the key in memory, and the file is repaired with the phrase all the same.
             let again = try devices.account(devices.laptop)
+            // A pause doesn't hide that the key is gone.
+            try await again.setPaused(true)
+            devices.laptop.kill()
+            try FileManager.default.removeItem(atPath: key)
+            try await devices.laptop.restart()
+            #expect(try await again.lastError() == "KeyNeeded")
+            try await again.setPaused(false)
+            try await again.unlock(phrase)
+            try await again.syncNow()
+            // While the service runs, it has the key in memory, and the file is repaired with the phrase all the same.
             try Data("no key".utf8).write(to: URL(filePath: key))
             #expect(await errorName { _ = try await again.recoveryPhrase() } == "KeyNeeded")
             try await again.unlock(phrase)

@@ -19,7 +19,7 @@ extension AccountObject {
     /// Whether the user has paused sync, also if the account can't be used, so that its state is an error.
     @BusActor
     func isPaused(_ account: AccountDescription) async throws -> Bool {
-        if account.state != .error { return account.isPausedByUser }
+        if account.state != .error, !account.needsKey { return account.isPausedByUser }
         return try await devices().first { $0.isThisOne }?.isPaused ?? false
     }
 
