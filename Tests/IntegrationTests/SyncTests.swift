@@ -254,6 +254,25 @@ struct SyncTests {
         }
     }
 
+    @Test func `all subscribers are told of values that a changed manifest shows or hides`() async throws {
+        try await withTwoDevices({ $0.manifests = [ManifestText(notes, localKeys: ["window"])] }) { devices in
+            try await devices.join()
+            let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
+            try devices.phone.install(ManifestText(notes).xml, as: "app0.plist")
+            try await phone.client.manager("Reload")
+            try await phone.set("window", .integer(1))
+            try await phone.client.account.syncNow()
+            try await laptop.client.account.syncNow()
+            try await laptop.subscribe()
+            #expect(try await laptop.everything().isEmpty)
+            try devices.laptop.install(ManifestText(notes).xml, as: "app0.plist")
+            try await laptop.client.manager("Reload")
+            let signal = try await laptop.signal("the value that is shown") { $0.reason == 0 }
+            #expect(signal.keys == ["window"])
+            #expect(try await laptop.everything() == ["window": .integer(1)])
+        }
+    }
+
     @Test func `devices that exceed a limit together keep everything, and may only shrink`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()

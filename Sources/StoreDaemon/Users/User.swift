@@ -295,7 +295,8 @@ final class User {
                 let keys = try store.store.replaceLocalKeys(localKeys(of: store.identifier))
                 let released = try store.store.releaseLocalValues()
                 let changed = Set(keys).union(released)
-                if !changed.isEmpty { store.notify(.localChange, keys: changed.sorted()) }
+                // No program of this device wrote them, so all subscribers are told.
+                if !changed.isEmpty { store.notify(.serverChange, keys: changed.sorted()) }
             } catch {
                 noteProblem(ofLocalKeys: error, of: store.identifier)
             }
