@@ -111,6 +111,10 @@ final class DefaultsProcess: Sendable {
 
     /// Takes over a domain's layers and managed settings, which have arrived.
     func opened(_ domain: OpenedDomain) {
+        // What moves from the store into the domain's layer is late there, too.
+        if let store = domain.store, !store.isEmpty || mirror(domain.name) != nil {
+            roam(domain.name, store: store.isEmpty ? nil : store, keys: domain.managed?.ubiquitous ?? .none)
+        }
         change(reason: ChangeReason.local) { state, update in
             for isHost in [false, true] {
                 guard let snapshot = isHost ? domain.host : domain.values else { continue }
@@ -120,9 +124,6 @@ final class DefaultsProcess: Sendable {
                 update.layer(layer, keys, state)
             }
             if let managed = domain.managed { update.managed(domain.name, managed, &state) }
-        }
-        if let store = domain.store, !store.isEmpty || mirror(domain.name) != nil {
-            roam(domain.name, store: store.isEmpty ? nil : store, keys: domain.managed?.ubiquitous ?? .none)
         }
         gates.open([domain.name])
     }
