@@ -113,9 +113,9 @@ package final class WebDAVStorage: BlobStorage {
         var response = try await write(name, bytes, [("If-None-Match", "*")])
         if response.status == 412 {
             // The response to the same request may have been lost.
-            guard case .content(let present, _) = try await get(name, limit: bytes.count, unless: nil),
-                bytes.starts(with: present)
-            else { throw RemoteError(.denied, "\(name) exists already.") }
+            guard let present = try await beginning(of: bytes, in: name) else {
+                throw RemoteError(.denied, "\(name) exists already.")
+            }
             if present == bytes { return try await noteWritten(name) }
             response = try await write(name, bytes)
         }
@@ -131,11 +131,16 @@ package final class WebDAVStorage: BlobStorage {
     private func removeBeginning(of bytes: [UInt8], in name: String) async {
         guard name.hasPrefix(BlobName.markers + "/") else { return }
         do {
-            guard case .content(let present, _) = try await get(name, limit: bytes.count, unless: nil),
-                present.count < bytes.count, bytes.starts(with: present)
-            else { return }
-            try await delete(name)
+            if let present = try await beginning(of: bytes, in: name), present != bytes { try await delete(name) }
         } catch {}
+    }
+
+    /// Returns what a file has, if some bytes begin with that.
+    private func beginning(of bytes: [UInt8], in name: String) async throws(RemoteError) -> [UInt8]? {
+        guard case .content(let present, _) = try await get(name, limit: bytes.count, unless: nil),
+            bytes.starts(with: present)
+        else { return nil }
+        return present
     }
 
     /// Removes a file.
