@@ -113,7 +113,10 @@ final class Arrivals {
 
     private func answered(_ name: String, _ credentials: Result<Credentials, any Error>) {
         guard let sender = senders[name] else { return }
-        guard case .success(let credentials) = credentials else { return refuseAll(of: name, .accessDenied) }
+        guard case .success(let credentials) = credentials else {
+            refuseAll(of: name, .accessDenied)
+            return
+        }
         guard let examine = connection.peers.examine else { return giveBack(name, credentials, nil) }
         let heldOfUser = heldOfUsers[credentials.uid, default: Held()] + sender.held
         senders[name]?.user = credentials.uid
@@ -140,18 +143,20 @@ final class Arrivals {
         return sender.calls
     }
 
-    private func refuseAll(of name: String, _ error: BusError) {
-        for call in release(name) { refuse(call, error) }
+    /// - Returns: the number of refusals.
+    @discardableResult
+    private func refuseAll(of name: String, _ error: BusError) -> Int {
+        let calls = release(name)
+        for call in calls { refuse(call, error) }
+        return calls.count
     }
 
     /// Refuses a sender's calls, also later ones as long as calls of its user are held: the bus need not be asked again,
     /// and the number of refusals stays bounded.
     private func refuse(_ name: String, _ user: UInt32, _ error: BusError) {
-        let refusals = senders[name]?.refusals ?? 0
-        let calls = release(name)
-        for call in calls { refuse(call, error) }
+        let refusals = (senders[name]?.refusals ?? 0) + refuseAll(of: name, error)
         if heldOfUsers[user] == nil { return }
-        senders[name] = Sender(refusals: min(refusals + calls.count, Self.refusalLimit), user: user, isRefused: true)
+        senders[name] = Sender(refusals: min(refusals, Self.refusalLimit), user: user, isRefused: true)
         refusedOfUsers[user, default: []].append(name)
     }
 
@@ -172,8 +177,8 @@ final class Arrivals {
         if returned > 0 { returning[name] = (peer, returned) }
     }
 
-    /// Whether calls were given back that are not dispatched yet.
-    var isReturning: Bool { !returning.isEmpty }
+    /// Whether calls are held, or were given back and are not dispatched yet.
+    var holdsCalls: Bool { !returning.isEmpty || held.bytes > 0 || held.largeCalls > 0 }
 
     /// Notes that a known sender's call is dispatched.
     func noteDispatch(from peer: Peer) {

@@ -25,8 +25,8 @@ public final class BusConnection {
     public var afterDispatch: (@BusActor () -> Void)?
     /// Whether the last round has dispatched all that had arrived. If not, the next one follows at once.
     public internal(set) var isDrained = true
-    /// Whether calls of peers that were examined (``Peers/examine``) are still to be dispatched.
-    public var hasReturnedCalls: Bool { admission?.arrivals.isReturning ?? false }
+    /// Whether calls of peers that aren't known yet, or were examined (``Peers/examine``), are still to be dispatched.
+    public var holdsCalls: Bool { admission?.arrivals.holdsCalls ?? false }
     /// Called when the other end is gone, or doesn't speak D-Bus; not after ``close()``. All calls have failed by then.
     public var onDisconnect: (@BusActor () -> Void)?
     /// Called with each answer and each signal to a peer, and its size in bytes.

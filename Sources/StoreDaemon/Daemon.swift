@@ -47,10 +47,6 @@ package final class Daemon {
     private var lastIdleDecision: IdleDecision?
     private var isStopping = false
     private var callsUnderWay = 0
-    /// The callers among them that were examined, and whose first calls are to be dispatched.
-    private var examinedCallers = 0
-    private var callsEnded: (@BusActor () -> Void)?
-    private var endTimer: EventSource?
 
     /// Opens the bus and the state directory. Calls are not answered before ``serve()``.
     /// - Parameter renewed: reads the configuration again, for a reload.
@@ -150,19 +146,13 @@ package final class Daemon {
         connection.afterDispatch = {
             writes.commit()
             if connection.isDrained { clients.noteDrained() }
-            self.endExaminations()
         }
         connection.onSent = { clients.noteSent($1, to: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
         connection.peers.examine = { [self] credentials, done in
             // These are refused, whatever they are.
             if subordinates.range(of: credentials.uid) != nil { return done(.success(nil)) }
-            callBegins()
-            callers.examine(credentials) {
-                done($0)
-                self.examinedCallers += 1
-                self.endExaminations()
-            }
+            callers.examine(credentials, done)
         }
         try connection.admitCalls({ clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) })
         connection.onDispatched = { clients.note($1, of: $0) }
@@ -309,6 +299,7 @@ package final class Daemon {
     private func endWhenIdle(_ delay: Duration) async {
         let isActivatable = await connection.names.isActivatable(BusNames.service)
         guard isIdle else { return }
+        if connection.holdsCalls { return armIdleTimer() }
         let decision = IdleDecision(isActivatable: isActivatable, isAskedFor: configuration.isIdleExitAskedFor)
         if decision != lastIdleDecision { logger.log(level: decision.level, "\(decision.sentence(after: delay))") }
         lastIdleDecision = decision
@@ -327,29 +318,13 @@ package final class Daemon {
         callsUnderWay -= 1
         guard callsUnderWay == 0 else { return }
         armIdleTimer()
-        callsEnded?()
-    }
-
-    /// Ends the count of callers that were examined, once all of their calls are dispatched.
-    private func endExaminations() {
-        if examinedCallers == 0 || connection.hasReturnedCalls { return }
-        let count = examinedCallers
-        examinedCallers = 0
-        for _ in 0..<count { callEnds() }
     }
 
     /// Waits for the calls under way, but at most 5 s, so that the service manager doesn't kill the service.
     private func callsEnd() async {
-        await withCheckedContinuation { continuation in
-            if callsUnderWay == 0 { return continuation.resume() }
-            let end: @BusActor @Sendable () -> Void = { [self] in
-                guard callsEnded != nil else { return }
-                callsEnded = nil
-                continuation.resume()
-            }
-            callsEnded = end
-            // The idle timer won't do, because it is reset whenever a caller comes or goes.
-            endTimer = EventLoop.shared.after(.seconds(5), end)
+        let end = EventLoop.now + 5_000_000
+        while callsUnderWay > 0 || connection.holdsCalls, EventLoop.now < end {
+            await EventLoop.pause(.milliseconds(1))
         }
     }
 
