@@ -134,7 +134,7 @@ extension World {
         let device = addDevice()
         device.clock = original.clock
         device.copyDisk(of: original, isFork: isFork)
-        copied.formUnion([original.number, device.number])
+        if let origin = original.origin { copiedOrigins.insert(origin) }
         if isFork { note(sharing(of: original)) }
         noteCopy(of: original)
         for place in places { place.copyView(of: original.number, to: device.number) }
@@ -183,10 +183,9 @@ extension World {
         let (before, place) = (states(device), device.place)
         device.signOut(keepingValues: keepsValues)
         if keepsValues { return }
-        // A copy may have removed the head, which only this device would have written again.
         excuse(
             device, for: .clearedAccount, before: before, place: place, after: before.map { _ in StoreState() },
-            losesPlace: copied.contains(device.number) || mayLosePublished)
+            losesPlace: mayLosePublished)
     }
 
     func signIn(_ device: Device, to place: Int) {

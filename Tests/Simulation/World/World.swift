@@ -50,8 +50,8 @@ final class World<Device: SimulatedDevice> {
     var shared: [Origin: Sharing] = [:]
     /// By device, the sharing that a reversion to its snapshot begins.
     var snapshots: [Int: Sharing] = [:]
-    /// The numbers of devices that were copied, and of their copies.
-    var copied: Set<Int> = []
+    /// The origins of devices when they were copied. The copy may remove the head under this name.
+    var copiedOrigins: Set<Origin> = []
     /// Whether a remote was emptied.
     var isEmptied = false
     /// Whether a remote whose account moves was put back to a backup.
@@ -279,8 +279,11 @@ final class World<Device: SimulatedDevice> {
             }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
-                // A folder does not keep two heads under one name.
-                let isSafe = write.isPublished && !losesPlace && !(isShared(write) && conditions.isFolder)
+                // A folder does not keep two heads under one name. A copy of the disk may have removed the head, which
+                // only its device would have written again.
+                let isSafe =
+                    write.isPublished && !losesPlace && !copiedOrigins.contains(write.dot.origin)
+                    && !(isShared(write) && conditions.isFolder)
                 if write.isProvisional, write.device == device.number, !isSafe { write.excuse = excuse }
                 // A device that has seen a shared dot may have seen the other write.
                 let isKnown = !isShared(write) && known[store].contains { $0.contains(write.dot) }
