@@ -73,11 +73,11 @@ struct Client: AsyncParsableCommand {
     @Option(help: "For how long.") var seconds: Int
 
     func run() async throws {
-        let end = ContinuousClock.now + .seconds(seconds)
         let caller = try await Caller(
             BusClient(address: address), store: "org.example.App\(number % 2)", seed: UInt64(number))
         if number % 4 < 2 { try await caller.subscribe() }
-        try await caller.call(until: end)
+        try await caller.prepare()
+        try await caller.call(for: .seconds(seconds))
         say(await caller.reads.text)
         say(await caller.writes.text)
         say(await caller.busCalls.text)

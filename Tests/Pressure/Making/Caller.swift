@@ -32,11 +32,18 @@ public final class Caller {
         try await store.call("Subscribe") { try $0.append(1 as UInt64) }
     }
 
-    /// Calls until a time.
+    /// Sets the values that the calls read.
     ///
     /// - Throws: the first `BusError`.
-    public func call(until end: ContinuousClock.Instant) async throws {
+    public func prepare() async throws {
         for key in 0..<Self.keys { try await store.set("\(key)", value()) }
+    }
+
+    /// Calls for a time.
+    ///
+    /// - Throws: the first `BusError`.
+    public func call(for duration: Duration) async throws {
+        let end = ContinuousClock.now + duration
         while ContinuousClock.now < end {
             let kind = Int.random(in: 0..<100, using: &random)
             let started = ContinuousClock.now
