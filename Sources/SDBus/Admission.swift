@@ -77,7 +77,7 @@ public struct IncomingCall {
 
     /// Continues with a call that was not admitted before.
     ///
-    /// It handles methods of registered interfaces, and reading properties. Other calls, which libsystemd would have
+    /// It handles calls of registered interfaces, reading properties, and Ping. Other calls, which libsystemd would have
     /// answered itself, are refused with LimitsExceeded, because libsystemd can't be asked a second time.
     public func dispatch() {
         let outer = connection.dispatcher.timed

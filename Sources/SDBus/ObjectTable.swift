@@ -19,12 +19,42 @@ final class ObjectTable {
 
     func remove(_ registration: Registration) { references[ObjectIdentifier(registration)] = nil }
 
-    /// Lets a registered interface's method handle its call, or answers a call that reads properties.
+    /// Lets a registered interface's method handle its call, or answers a call that reads properties, Ping, and a call of
+    /// a registered interface that has no such method or object.
     ///
-    /// - Returns: false if the call is neither.
+    /// - Returns: false if the call is none of these.
     func dispatch(_ message: Message, from peer: Peer, on connection: BusConnection) -> Bool {
         registrations.contains { $0.dispatch(message, from: peer) }
             || answerReading(of: message, for: peer, on: connection)
+            || answerPing(message, from: peer, on: connection)
+            || answerMistake(message, from: peer, on: connection)
+    }
+
+    private func answerPing(_ message: Message, from peer: Peer, on connection: BusConnection) -> Bool {
+        guard message.interface == "org.freedesktop.DBus.Peer", message.member == "Ping",
+            message.signature?.isEmpty ?? true
+        else { return false }
+        let call = MethodCall(message, peer: peer, on: connection, table: nil)
+        do { try call.reply { _ in } } catch { call.fail(BusError(error)) }
+        return true
+    }
+
+    private func answerMistake(_ message: Message, from peer: Peer, on connection: BusConnection) -> Bool {
+        guard let interface = message.interface, let member = message.member, let path = message.path else {
+            return false
+        }
+        let known = registrations.filter { $0.interface == interface }
+        if known.isEmpty { return false }
+        defer { for registration in known { registration.forgetObject() } }
+        do {
+            let isThere = try known.contains { try $0.finds(path, for: peer) }
+            throw isThere
+                ? BusError.unknownMethod("Unknown method \(member) or interface \(interface).")
+                : BusError.unknownObject(path)
+        } catch {
+            MethodCall(message, peer: peer, on: connection, table: nil).fail(BusError(error))
+        }
+        return true
     }
 
     /// Answers Get and GetAll of `org.freedesktop.DBus.Properties`, following the D-Bus Specification.

@@ -145,9 +145,10 @@ package final class Daemon {
         let (clients, connection, writes) = (clients, connection, writes)
         connection.afterDispatch = {
             writes.commit()
-            if connection.isDrained { clients.noteDrained() }
+            if connection.isDrained { clients.turns.noteDrained() }
         }
         connection.onSent = { clients.noteSent($1, to: $0) }
+        clients.turns.ask = { connection.askBus(then: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
         connection.peers.examine = { [self] credentials, done in
             // These are refused, whatever they are.
@@ -299,12 +300,15 @@ package final class Daemon {
     private func endWhenIdle(_ delay: Duration) async {
         let isActivatable = await connection.names.isActivatable(BusNames.service)
         guard isIdle else { return }
-        if connection.holdsCalls { return armIdleTimer() }
+        if holdsCalls { return armIdleTimer() }
         let decision = IdleDecision(isActivatable: isActivatable, isAskedFor: configuration.isIdleExitAskedFor)
         if decision != lastIdleDecision { logger.log(level: decision.level, "\(decision.sentence(after: delay))") }
         lastIdleDecision = decision
         if decision != .stay { stop() }
     }
+
+    /// Whether calls of unknown senders are held, or others wait for their user's turn.
+    private var holdsCalls: Bool { connection.holdsCalls || !clients.turns.isIdle }
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }
 
@@ -323,7 +327,7 @@ package final class Daemon {
     /// Waits for the calls under way, but at most 5 s, so that the service manager doesn't kill the service.
     private func callsEnd() async {
         let end = EventLoop.now + 5_000_000
-        while callsUnderWay > 0 || connection.holdsCalls, EventLoop.now < end {
+        while callsUnderWay > 0 || holdsCalls, EventLoop.now < end {
             await EventLoop.pause(.milliseconds(1))
         }
     }

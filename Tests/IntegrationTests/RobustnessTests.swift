@@ -62,6 +62,39 @@ struct RobustnessTests {
         }
     }
 
+    /// dbus-daemon lets a connection wait for 128 replies.
+    @Test(arguments: [(20, 120), (1, PrivateBus.Program.usual == .broker ? 3000 : 120)])
+    func `however many calls a user has under way, each is answered, and in its order`(
+        connections: Int, calls: Int
+    ) async throws {
+        try await withMachine { machine in
+            let (other, path) = (try machine.store(as: nil), try machine.store().path)
+            nonisolated(unsafe) let clients = try (0..<connections).map { _ in
+                try RawClient(machine.bus, as: Users.client)
+            }
+            for client in clients {
+                for number in 0..<calls { client.set(path, "key", UInt32(number), later: true) }
+            }
+            let replies = Task.detached {
+                try clients.map { client in
+                    var replies: [WireReply] = []
+                    while replies.count < calls {
+                        replies += try #require(client.turn(waiting: 100)).filter { $0.replySerial > 1 }
+                    }
+                    return replies
+                }
+            }
+            // Users take turns only beside each other.
+            for number in 0..<100 { try await other.set("other", .integer(Int64(number))) }
+            for replies in try await replies.value {
+                let answered = replies.filter { $0.errorName == nil }.map(\.replySerial)
+                #expect(answered == answered.sorted())
+                // While a user rests, 256 calls of a connection wait.
+                #expect(answered.count == calls || calls > 256)
+            }
+        }
+    }
+
     @Test func `calls that expect no reply are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
             let (other, path) = (try machine.store(), try machine.store().path)

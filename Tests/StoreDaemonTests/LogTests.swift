@@ -50,7 +50,7 @@ import Testing
     @Test func `refused writes have a line a minute for each user, and the caller's slips have none`() {
         var log = RefusalLog()
         let quota = "org.example.UbiquitousStore.Error.QuotaExceeded"
-        #expect(log.note(quota, "full", ofUser: 4_000_000, 0) == "A write of the user 4000000 was refused: full")
+        #expect(log.note(quota, "full", ofUser: 4_000_000, 0) == "A call of the user 4000000 was refused: full")
         #expect(log.note(quota, "full", ofUser: 4_000_000, 1) == nil)
         #expect(log.note(quota, "full", ofUser: 4_000_001, 2) != nil)
         #expect(log.note("org.freedesktop.DBus.Error.InvalidArgs", "x", ofUser: 4_000_002, 3) == nil)

@@ -14,10 +14,15 @@ extension Clients {
         if !call.message.expectsReply {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
         }
-        if let refusal { return call.message.expectsReply && refuse(call, refusal, client) }
-        guard hasRoom(for: kind, client) else {
-            return putOff(call, kind, client)
+        // Calls that expect no reply are bounded already, no reply brings the next one, and their sender may have ended,
+        // after which others expect to find them done.
+        let isTurn =
+            !call.message.expectsReply || turns.count(client.share, canWait: kind.canWait || refusal != nil)
+        if let refusal {
+            if !call.message.expectsReply { return false }
+            return isTurn ? refuse(call, refusal, client) : refuseLater(call, refusal, client)
         }
+        guard isTurn, hasRoom(for: kind, client) else { return putOff(call, kind, client) }
         begin(call, kind, client)
         return true
     }
@@ -26,8 +31,8 @@ extension Clients {
         if call.message.expectsReply { noteSent(kind.unweighed, to: client, call.peer) }
     }
 
-    /// Whether a call is answered now. What libsystemd answers waits neither behind other calls nor for the end of a rest,
-    /// because libsystemd can't be asked a second time.
+    /// Whether a call is answered now, if it is the user's turn. What libsystemd answers waits neither behind other calls
+    /// nor for the end of a rest, because libsystemd can't be asked a second time.
     private func hasRoom(for kind: CallKind, _ client: Client) -> Bool {
         client.delivery.hasRoom(for: kind.answer, takingLong: kind.mayTakeLong)
             || !kind.canWait && client.delivery.fits(kind.answer) && client.share.rest.allowsUrgent
@@ -56,6 +61,9 @@ extension Clients {
     private static let tooManyUnanswered =
         "The user has sent too many calls that expect no reply. Expect replies, or send fewer at once."
 
+    private static let tooManyAtOnce =
+        "The user has thousands of calls under way. Those that find no room to wait get no answer."
+
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         guard call.message.expectsReply else {
             daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, EventLoop.now)
@@ -66,21 +74,31 @@ extension Clients {
         return false
     }
 
-    /// Refuses a call that can't wait. The refusal waits for the end of its user's rest, so that a caller who tries
-    /// again at once doesn't keep the service busy.
+    /// Refuses a call that can't wait. The refusal waits for its user's turn, or the end of the rest, so that a caller who
+    /// tries again at once doesn't keep the service busy.
     private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
-        if client.share.rest.isUnderWay, call.message.expectsReply, let kept = call.kept(withArguments: false) {
+        if client.share.mustWait, call.message.expectsReply, let kept = call.kept(withArguments: false) {
             let refusal = WaitingWork(bytes: CallKind.small, takesLong: true, held: .refusal) { [unowned self] in
                 _ = refuse(kept, error, self.client(kept.peer))
             }
             if (try? client.delivery.wait(refusal)) != nil { return false }
+            // Refused now, its caller would call again at once, and everybody's calls would wait behind that.
+            if client.share.isInLine {
+                daemon.logRefusal(Self.tooManyAtOnce, of: client.uid, EventLoop.now)
+                return false
+            }
         }
         return refuse(call, error, client)
     }
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
         guard let size = size(ofWaiting: call, kind, client), let kept = size == .large ? call : call.kept() else {
-            return refuseLater(call, client.share.rest.isUnderWay ? Self.resting : Self.unread, client)
+            // It was only not the user's turn, and no earlier call of the connection waits.
+            if hasRoom(for: kind, client) {
+                begin(call, kind, client)
+                return true
+            }
+            return refuseLater(call, client.share.mustWait ? Self.resting : Self.unread, client)
         }
         do {
             var work = WaitingWork(bytes: kind.answer, takesLong: kind.mayTakeLong, held: size) { [unowned self] in
@@ -90,6 +108,11 @@ extension Clients {
             if !call.message.expectsReply { work.kind = .unansweredCall }
             try client.delivery.wait(work)
         } catch {
+            // The user's other programs have taken all room. A program that makes one call at a time goes on.
+            if hasRoom(for: kind, client), client.delivery.isFirstCall(since: turns.question) {
+                begin(call, kind, client)
+                return true
+            }
             return refuseLater(call, error, client)
         }
         return false
@@ -100,9 +123,12 @@ extension Clients {
         if let size = call.message.argumentSize(atMost: CallKind.smallArguments) {
             return .bytes(size + CallKind.overhead)
         }
-        guard kind.bringsMuch, client.share.rest.isUnderWay, !client.share.holdsLarge else { return nil }
-        if client.share.mayHoldLarge { return .large }
-        // Other calls use the slots for unmeasured calls.
+        guard kind.bringsMuch, client.share.mustWait else { return nil }
+        if client.share.rest.isUnderWay {
+            if client.share.holdsLarge { return nil }
+            if client.share.mayHoldLarge { return .large }
+        }
+        // Other calls use the slots for unmeasured calls, or there are many of them.
         return call.message.argumentSize(atMost: CallKind.largestArguments).map { .bytes($0 + CallKind.overhead) }
     }
 
@@ -134,7 +160,7 @@ extension Clients {
     /// Counts the time that the loop spent for a call.
     func note(_ time: WorkTime, of peer: Peer) {
         let taken = time.taken(ifAtLeast: Self.shortCall)
-        if taken > 0 { client(peer).share.note(taken, inBurst: burst) }
+        if taken > 0 { client(peer).share.note(taken, inBurst: turns.burst) }
     }
 
     /// Counts the time that the loop spent with a user's data, unless a call of that user has it: what follows a wait,

@@ -11,9 +11,9 @@ final class Clients {
     private var present: [ObjectIdentifier: Presence] = [:]
     private var shares: [ShareKey: UserShare] = [:]
     private let pool = SharePool()
+    /// Whose waiting calls go on.
+    var turns: Turns { pool.turns }
     var kinds = CallKinds()
-    /// The number of times that everything that had arrived was answered.
-    private(set) var burst: UInt64 = 0
 
     /// A client whose disconnection must be noticed.
     private struct Presence {
@@ -24,9 +24,6 @@ final class Clients {
     init(daemon: Daemon) {
         self.daemon = daemon
     }
-
-    /// Notes that everything that had arrived is answered.
-    func noteDrained() { burst &+= 1 }
 
     /// Returns the client behind a peer.
     func client(_ peer: Peer) -> Client {

@@ -29,6 +29,7 @@ final class Delivery {
     private var isCounted = false
     private var waiting = WaitingLine()
     private var waitingCalls = 0
+    private var lastQuestion: UInt64 = 0
     private var retry: EventSource?
     private var patience = Delivery.shortestPatience
 
@@ -57,6 +58,12 @@ final class Delivery {
         waiting.isEmpty && fits(bytes, takesLong)
     }
 
+    /// Whether this wasn't asked yet since a question to the bus (``Turns/question``).
+    func isFirstCall(since question: UInt64) -> Bool {
+        defer { lastQuestion = question }
+        return lastQuestion != question
+    }
+
     /// Whether there is room for the answer of a call that was admitted already.
     func fits(_ bytes: Int) -> Bool { fits(bytes, false) }
 
@@ -79,10 +86,11 @@ final class Delivery {
 
     /// Does a piece of work once the client, or another one of its user, has read.
     ///
-    /// The number of calls that expect no reply is bounded by what they hold.
+    /// The number of calls that expect no reply, and of those that wait for their user's turn, is bounded by what they
+    /// hold.
     /// - Parameter isNext: whether it was admitted already, so that what waits came after it.
     func wait(_ work: WaitingWork, isNext: Bool = false) throws(BusError) {
-        if work.isCall, waitingCalls >= share.bounds.waitingCalls {
+        if work.isCall, !share.isInLine, waitingCalls >= share.bounds.waitingCalls {
             throw .limitsExceeded(
                 "The connection doesn't read its replies, and \(waitingCalls) of its calls wait. Read the replies.")
         }
@@ -164,8 +172,7 @@ final class Delivery {
         isAsking = false
         let before = unread
         if let left { setUnread(left + max(0, unread - asked)) }
-        proceed()
-        if unread < before { share.wake() } else { share.askLater() }
+        share.wake()
         if waiting.isEmpty { return patience = Self.shortestPatience }
         if unread < Self.limit { return }
         // A client that doesn't read for long is asked about less often.
@@ -176,7 +183,10 @@ final class Delivery {
         }
     }
 
-    /// Does the waiting work for which there is room.
+    /// Whether there is room for the next waiting work.
+    var canProceed: Bool { waiting.first.map { fits($0.bytes, $0.takesLong) } ?? false }
+
+    /// Does the waiting work for which there is room, if it is the user's turn.
     func proceed() {
         if waiting.isEmpty { return }
         while let next = waiting.first, fits(next.bytes, next.takesLong), share.hasTurn() {

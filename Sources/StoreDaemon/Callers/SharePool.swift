@@ -18,6 +18,8 @@ final class SharePool {
     var refusals = 0
     /// The bytes of changes of which subscribers are still to be told.
     var changes = 0
+    /// Whose waiting calls go on.
+    let turns: Turns
     /// The number of users whose calls took long a moment ago.
     var restingUsers = 0
 
@@ -33,7 +35,7 @@ final class SharePool {
     /// The most refusals that may wait, of about 3 KiB each.
     static let refusalLimit = 4 << 10
 
-    nonisolated init() {}
+    nonisolated init(_ turns: Turns = Turns()) { self.turns = turns }
 
     /// Whether a user's waiting calls may hold more bytes.
     /// - Parameter own: the bytes that they hold already.

@@ -18,6 +18,12 @@ final class UserShare {
     var presentClients = 0
     /// The rest of the user's calls.
     let rest: LongCallPause
+    /// Whether the user's waiting calls go on once it is the user's turn.
+    var isInLine = false
+    /// Whether the user's calls wait for their turn, or for the end of the rest.
+    var mustWait: Bool { isInLine || rest.isUnderWay }
+    /// How many calls the user has made since the last question to the bus.
+    var calls = Turns.Count()
 
     /// The tokens of calls that expect no reply, in KiB: 8 MiB at once, and 2 MiB per second.
     private var unanswered = TokenBucket(capacity: 8 << 10, interval: 500)
@@ -170,29 +176,31 @@ final class UserShare {
 
     // MARK: Asking
 
-    /// How long the user's waiting work may go on in one piece, and when it may again, in microseconds.
-    private static let turn: (length: UInt64, period: UInt64) = (5_000, 10_000)
-    private var turnBegan: UInt64 = 0
-    private var nextTurn: EventSource?
+    /// When the user's turn ends.
+    private var turnEnd: UInt64 = 0
 
-    /// Whether the user's waiting work may go on now. If not, others are served first, and it goes on by itself then.
+    /// Whether the user's waiting work may go on now. If not, it goes on by itself once it is the user's turn.
     func hasTurn() -> Bool {
-        let now = EventLoop.now
-        if now >= turnBegan + Self.turn.period { turnBegan = now }
-        if now < turnBegan + Self.turn.length { return true }
-        if nextTurn == nil {
-            nextTurn = EventLoop.shared.after(.microseconds(Int64(Self.turn.length))) { [weak self] in
-                self?.nextTurn = nil
-                self?.wake()
-            }
-        }
+        if EventLoop.now < turnEnd { return true }
+        pool.turns.add(self)
         return false
+    }
+
+    /// Continues the user's waiting work until a time.
+    func takeTurn(until end: UInt64) {
+        turnEnd = end
+        // The order is random, so that each client gets its turn.
+        for delivery in waiting.values.shuffled() {
+            delivery.proceed()
+            if EventLoop.now >= end { break }
+        }
+        turnEnd = 0
+        wake()
     }
 
     /// Continues the waiting work of the user's clients, as far as there is room now.
     func wake() {
-        // The order is random, so that each client gets its turn.
-        for delivery in waiting.values.shuffled() { delivery.proceed() }
+        if waiting.values.contains(where: \.canProceed) { pool.turns.add(self) }
         askLater()
     }
 

@@ -46,6 +46,6 @@ struct RefusalLog {
         let left = users[uid]?.left ?? 0
         users[uid] = Refusals(lastLine: now)
         let others = left == 0 ? "" : " (Since the last such line, \(left) more were.)"
-        return "A write of \(UserName.text(of: uid)) was refused: \(message)\(others)"
+        return "A call of \(UserName.text(of: uid)) was refused: \(message)\(others)"
     }
 }

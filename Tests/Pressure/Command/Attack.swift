@@ -36,7 +36,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
         case .waiting: "calls with a megabyte each wait for a server that says nothing, and for one another"
         case .crowd: "50 connections set 30,000 empty arrays each, again and again"
-        case .burst: "20 connections wait for a hundred calls each, none of which takes long"
+        case .burst: "60 connections wait for a hundred calls each, none of which takes long"
         case .fan: "a domain of 16,000 keys changes, to which 480 subscriptions of a user listen"
         case .authorities: "a client signs in with 64 KiB of national flags for certificates, a hundred times at once"
         case .curves: "a client signs in with 16 certificates with curves of their own, a hundred times at once"

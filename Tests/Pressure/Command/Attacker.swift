@@ -182,12 +182,12 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// Has a hundred calls under way on each of 20 connections.
+    /// Has a hundred calls under way on each of 60 connections.
     private func burst() throws {
         var body = Wire()
         body.string("org.example.Undeclared")
         body.array(alignment: 8) { _ in }
-        var clients = try (0..<20).map { _ in (client: try RawClient(address: address), waiting: 0) }
+        var clients = try (0..<60).map { _ in (client: try RawClient(address: address), waiting: 0) }
         while true {
             for index in clients.indices {
                 let client = clients[index].client
