@@ -130,4 +130,25 @@ struct AttemptsTests {
         #expect(lines.suffix(2) == ["2 begins", "2 ends"])
         #expect(lines.count { $0.hasSuffix("begins") } == lines.count { $0.hasSuffix("ends") })
     }
+
+    @Test func `an attempt that waits for one that hangs fails as soon as there is a newer one`() async throws {
+        let (attempts, hand, diary) = (
+            Attempts(limit: .seconds(3600)), AsyncStream<Void>.makeStream(), Diary()
+        )
+        let hanging = Task { @BusActor in
+            try await attempts.make {
+                await diary.note("hangs")
+                // The end of a stream, unlike a pause, would come with the cancellation of its reader.
+                await Task.detached { for await _ in hand.stream {} }.value
+            }
+        }
+        while await diary.lines.isEmpty { await Task.yield() }
+        let waiting = (0..<100).map { _ in Task { @BusActor in try await attempts.make { await diary.note("made") } } }
+        for task in waiting.dropLast() { await #expect(throws: BusError.self) { try await task.value } }
+        #expect(attempts.isBusy)
+        hand.continuation.finish()
+        try await waiting[99].value
+        await #expect(throws: BusError.self) { try await hanging.value }
+        #expect(await diary.lines == ["hangs", "made"])
+    }
 }

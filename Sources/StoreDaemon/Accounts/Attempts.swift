@@ -9,8 +9,9 @@ internal import StoreBus
 final class Attempts {
     /// Whether an attempt or a move is under way.
     private(set) var isBusy = false
-    /// The latest attempt for a caller.
+    /// The latest attempt for a caller, and the one that is under way.
     private var latest: Attempt?
+    private var running: Attempt?
     /// How often the account was signed out. An attempt that began before must not sign in again.
     private(set) var signOuts = 0
 
@@ -47,23 +48,28 @@ final class Attempts {
     func endLatest() { latest?.supersede() }
 
     /// Makes an attempt for a caller. Callers may give up without notice, so a new call ends the previous attempt and
-    /// begins after it. A move doesn't give way.
+    /// begins after it; one that still waits fails at once. A move doesn't give way.
     /// - Throws: `Busy` if a move is under way, or if a newer call has ended this one.
     func make<T: Sendable>(_ work: @escaping @Sendable () async throws -> T) async throws -> T {
-        let former = latest
-        if isBusy, former == nil { throw Self.busy }
+        let running = running
+        if isBusy, running == nil { throw Self.busy }
         let own = Attempt()
+        latest?.supersede()
         latest = own
         defer {
             if latest === own { latest = nil }
             own.end()
         }
-        await former?.giveWay()
+        if let running { await own.wait(for: running) }
         try own.check()
         await turn()
         do {
             try own.check()
-            let result = try await alone { try await Self.limited(own, limit, work) }
+            let result = try await alone {
+                self.running = own
+                defer { self.running = nil }
+                return try await Self.limited(own, limit, work)
+            }
             try own.check()
             return result
         } catch {
@@ -127,24 +133,32 @@ private final class Attempt {
     var work: Task<Void, Never>? { didSet { if isSuperseded { work?.cancel() } } }
     private var isSuperseded = false
     private var isOver = false
-    private var successor: CheckedContinuation<Void, Never>?
+    /// The attempt that begins after this one.
+    private var successor: Attempt?
+    private var waiting: CheckedContinuation<Void, Never>?
 
     /// Fails the attempt, even if its result has already arrived.
     func supersede() {
         isSuperseded = true
         work?.cancel()
+        goOn()
     }
 
-    /// Cancels this attempt for a newer one, and returns when it has ended; if it hangs, that is after its minute.
-    func giveWay() async {
-        supersede()
-        // It may end before the continuation is there.
-        await withCheckedContinuation { if isOver { $0.resume() } else { successor = $0 } }
+    /// Waits until another attempt has ended, or this one is superseded. One that hangs ends after its minute.
+    func wait(for running: Attempt) async {
+        running.successor = self
+        // Either may happen before the continuation is there.
+        await withCheckedContinuation { if running.isOver || isSuperseded { $0.resume() } else { waiting = $0 } }
+    }
+
+    private func goOn() {
+        waiting?.resume()
+        waiting = nil
     }
 
     func end() {
         isOver = true
-        successor?.resume()
+        successor?.goOn()
     }
 
     /// Throws if a newer call has ended this attempt.

@@ -81,11 +81,10 @@ struct RemoteCheck {
     private func refused(_ error: RemoteError) -> BackendCheck { BackendCheck(step: "sign-in", failed: error) }
 
     private func open(_ protection: Protection, for present: PresentAccount) async throws -> RemoteAccount {
-        let backend = try account.remotes.makeBackend(request.url, request.credentials, protection)
-        defer { UserAccount.close(backend) }
-        let (found, held) = try await account.attempts.make {
-            try await backend.untilCancelled { (try await backend.open(creatingAccount: false), await backend.heldKey) }
+        let (backend, (found, held)) = try await account.attempt(request.url, request.credentials, protection) {
+            (try await $0.open(creatingAccount: false), await $0.heldKey)
         }
+        defer { UserAccount.close(backend) }
         let remote = try account.sync.genuine(found)
         try present.check(remote, held, hasPhrase: request.hasPhrase, account)
         return remote

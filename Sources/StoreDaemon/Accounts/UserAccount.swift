@@ -257,18 +257,37 @@ final class UserAccount {
         then switchTo: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
     ) async throws -> RemoteAccount {
         try daemon.configuration.check(scheme: url)
-        let backend = try remotes.makeBackend(url, credentials, protection)
+        let signOuts = attempts.signOuts
+        let (backend, (found, held)) = try await attempt(url, credentials, protection) {
+            (try await body($0), await $0.heldKey)
+        }
         do {
-            let signOuts = attempts.signOuts
-            let (found, held) = try await attempts.make {
-                try await backend.untilCancelled { (try await body(backend), await backend.heldKey) }
-            }
             try checkIsSignedIn(since: signOuts)
             let remote = try sync.genuine(found)
             try attempts.change { try switchTo(backend, remote, held) }
             return remote
         } catch {
             Self.close(backend)
+            throw error
+        }
+    }
+
+    /// Makes a backend and runs `body` with it, as an attempt. Calls that wait for an earlier one have no backend yet.
+    /// If the attempt fails, the backend is closed.
+    func attempt<Result: Sendable>(
+        _ url: String, _ credentials: BackendCredentials, _ protection: Protection,
+        _ body: @escaping @Sendable (LoggingBackend) async throws -> Result
+    ) async throws -> (backend: LoggingBackend, result: Result) {
+        var made: LoggingBackend?
+        do {
+            return try await attempts.make { @BusActor [remotes] in
+                try Task.checkCancellation()
+                let backend = try remotes.makeBackend(url, credentials, protection)
+                made = backend
+                return (backend, try await backend.untilCancelled { try await body(backend) })
+            }
+        } catch {
+            if let made { Self.close(made) }
             throw error
         }
     }

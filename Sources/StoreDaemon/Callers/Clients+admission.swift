@@ -221,6 +221,8 @@ struct CallKind {
     static let largestArguments = 2 << 20
     /// What a call takes besides its arguments.
     static let overhead = 1 << 10
+    /// The same for a call under way, which has a task.
+    static let overheadUnderWay = 16 << 10
     /// The size of an object's introspection, without the names below it.
     static let introspection = 16 << 10
     /// No object has a longer path, and errors would repeat the path.

@@ -107,7 +107,7 @@ extension MethodCall {
             return fail(.limitsExceeded("\(bound) calls of the connection are not answered yet."))
         }
         let arguments = message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
-        let size = arguments + CallKind.overhead
+        let size = arguments + CallKind.overheadUnderWay
         do { try client.share.hold(.bytes(size)) } catch { return fail(error) }
         releaseArguments()
         client.callsUnderWay += 1
