@@ -33,7 +33,7 @@ import Testing
                     storage: FolderStorage(
                         try FolderURL("folder://" + place.path),
                         access: .own(uid: geteuid()),
-                        watches: false
+                        watch: nil
                     ),
                     environment: .system,
                     protection: protection

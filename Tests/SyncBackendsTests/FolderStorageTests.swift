@@ -2,6 +2,7 @@
 
 import Files
 import Foundation
+import Glibc
 import PropertyList
 import Replication
 import StoreEngine
@@ -534,6 +535,26 @@ import Testing
         try await b.sync()
         try await hints.wait(for: before + 1)
         await a.backend.close()
+        await hints.end()
+    }
+
+    @Test func `where the system has no watch left, the next check tries again`() async throws {
+        let place = try Place()
+        let tries = Mutex(0)
+        let watch = FolderWatch {
+            tries.withLock { $0 += 1 }
+            return tries.withLock { $0 } == 1 ? -1 : inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        }
+        let storage = FolderStorage(
+            try FolderURL("folder://" + place.path), access: .own(uid: geteuid()), watch: watch)
+        let hints = Counter(storage.hints())
+        _ = try await storage.check(creatingFolder: true)
+        #expect(!storage.traits.givesHints)
+        _ = try await storage.check(creatingFolder: false)
+        #expect(storage.traits.givesHints)
+        try Data().write(to: URL(fileURLWithPath: place.path + "/h/0123456789abcdef"))
+        try await hints.wait(for: 1)
+        storage.close()
         await hints.end()
     }
 

@@ -39,7 +39,7 @@ package enum FolderBackend {
         environment: Environment = .system
     ) async -> [BackendCheck] {
         await BackendCheck.steps { () throws(RemoteError) in
-            FolderStorage(try FolderURL(url), access: access, watches: false)
+            FolderStorage(try FolderURL(url), access: access, watch: nil)
         } _: { storage in
             var probe = BlobProbe(of: storage, environment: environment)
             await probe.run()

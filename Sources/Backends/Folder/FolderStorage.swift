@@ -32,16 +32,17 @@ package actor FolderStorage: BlobStorage {
 
     /// Makes a folder's storage, without accessing the folder.
     /// - Parameters:
-    ///   - watches: whether to watch for changes, which ``BackendCheck`` doesn't need.
+    ///   - watch: watches for changes, which ``BackendCheck`` doesn't need.
     ///   - now: seconds since 1970, by the clock of the filesystem's timestamps.
     init(
-        _ url: FolderURL, access: FolderAccess, watches: Bool = true, now: @escaping @Sendable () -> Int = { time(nil) }
+        _ url: FolderURL, access: FolderAccess, watch: FolderWatch? = FolderWatch(),
+        now: @escaping @Sendable () -> Int = { time(nil) }
     ) {
         self.now = now
         self.url = url
         self.access = access
         executor = ThreadExecutor(.folders, owner: access.uid)
-        watch = watches ? FolderWatch() : nil
+        self.watch = watch
     }
 
     deinit { watch?.close() }

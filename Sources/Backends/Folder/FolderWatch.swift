@@ -13,6 +13,8 @@ internal import Synchronization
 final class FolderWatch: Sendable {
     private struct State {
         var isClosed = false
+        /// The inotify instance; -1 while there is none.
+        var inotify: Int32 = -1
         /// The watched folders, by the kernel's watch descriptor.
         var folders: [Int32: String] = [:]
         /// The number of our own events to expect, by folder and name.
@@ -22,7 +24,7 @@ final class FolderWatch: Sendable {
     }
 
     private let state = Mutex(State())
-    private let inotify: Int32
+    private let makeInstance: @Sendable () -> Int32
 
     /// The maximum number of reads in a row, of 16 KiB each.
     private static let mostReads = 64
@@ -34,19 +36,40 @@ final class FolderWatch: Sendable {
     /// The folder was replaced or removed, or events were lost.
     private static let upheavals = UInt32(IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW)
 
-    /// Makes a watch, which lasts until it is closed; `nil` if the system has none left.
-    init?() {
-        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
-        guard inotify >= 0 else { return nil }
-        guard FolderPoller.shared.add(self, inotify) else { return nil }
+    /// Makes a watch, which lasts until it is closed.
+    /// - Parameter makeInstance: makes an inotify instance, of which the system may have none left.
+    init(
+        _ makeInstance: @escaping @Sendable () -> Int32 = { inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)) }
+    ) { self.makeInstance = makeInstance }
+
+    deinit {
+        let inotify = state.withLock { $0.inotify }
+        if inotify >= 0 { Glibc.close(inotify) }
     }
 
-    deinit { Glibc.close(inotify) }
+    /// Returns the inotify instance; `nil` if there can't be one now. Only one thread at a time calls this.
+    private func instance() -> Int32? {
+        let (present, isClosed) = state.withLock { ($0.inotify, $0.isClosed) }
+        if isClosed || present >= 0 { return isClosed ? nil : present }
+        let made = makeInstance()
+        if made < 0 { return nil }
+        guard FolderPoller.shared.add(self, made) else {
+            Glibc.close(made)
+            return nil
+        }
+        let wasClosed = state.withLock { state in
+            state.inotify = made
+            return state.isClosed
+        }
+        if wasClosed { FolderPoller.shared.remove(made) }
+        return wasClosed ? nil : made
+    }
 
     /// Watches a folder, unless it is watched already. Call it again from time to time, because a folder may be removed
     /// and created again.
     /// - Returns: whether changes in it will be reported.
     func watch(_ folder: String, _ directory: borrowing FileDescriptor) -> Bool {
+        guard let inotify = instance() else { return false }
         let path = "/proc/self/fd/\(directory.number)"
         // Not under the lock, which the thread of all watches takes: a mount may block for long. The next listing sees
         // what happens before the folder is recorded.
@@ -101,11 +124,11 @@ final class FolderWatch: Sendable {
 
     /// Ends the watch and all hints.
     func close() {
-        let (isFirst, listeners) = state.withLock { state in
+        let (watched, listeners) = state.withLock { state in
             defer { (state.isClosed, state.listeners) = (true, [:]) }
-            return (!state.isClosed, state.listeners.values)
+            return (state.isClosed ? -1 : state.inotify, state.listeners.values)
         }
-        if isFirst { FolderPoller.shared.remove(inotify) }
+        if watched >= 0 { FolderPoller.shared.remove(watched) }
         for listener in listeners { listener.finish() }
     }
 
@@ -121,6 +144,7 @@ final class FolderWatch: Sendable {
     func readEvents() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var isForeign = false
+        let inotify = state.withLock { $0.inotify }
         // If another process writes without pause, reading continues a second later. Events may be lost by then, which
         // counts as a hint too.
         for _ in 0..<Self.mostReads {

@@ -52,7 +52,7 @@ struct DotLedger {
     /// - Returns: the values of a store, by their keys, as a new device would see them.
     @discardableResult
     mutating func note(_ folder: String, store wanted: String = notes) async throws -> [Key: Value] {
-        let storage = FolderStorage(try FolderURL("folder://\(folder)"), access: .own(uid: geteuid()), watches: false)
+        let storage = FolderStorage(try FolderURL("folder://\(folder)"), access: .own(uid: geteuid()), watch: nil)
         let backend = BlobBackend(storage: storage, environment: .system, protection: protection)
         _ = try await backend.open(creatingAccount: false)
         let pull = try await backend.pull(after: nil, as: Origin(bits: 1))
