@@ -50,6 +50,34 @@ struct OutboxFileTests {
         }
     }
 
+    @Test func `another domain's file is left alone, whatever both are called`() throws {
+        try withDirectory { directory in
+            let (short, long) = (
+                OutboxFile(domain: "d", directory: directory), OutboxFile(domain: "d.v1", directory: directory)
+            )
+            #expect(long.add([write("a", 1)]) && short.read() == nil && short.add([write("b", 1)]))
+            #expect(long.read()?.writes == [write("a", 1)] && short.read()?.writes == [write("b", 1)])
+            // As on a file system that ignores case.
+            try FileManager.default.moveItem(atPath: directory + "/d.plist", toPath: directory + "/D.plist")
+            let other = OutboxFile(domain: "D", directory: directory)
+            #expect(other.read() == nil && other.add([write("c", 1)]))
+            #expect(other.read()?.writes == [write("c", 1)])
+            try FileManager.default.moveItem(atPath: directory + "/D.plist", toPath: directory + "/d.plist")
+            #expect(short.read()?.writes == [write("b", 1)])
+        }
+    }
+
+    @Test func `an outbox is read while another process is stopped that changes it`() throws {
+        try withDirectory { directory in
+            let file = OutboxFile(domain: "d", directory: directory)
+            #expect(file.add([write("a", 1)]))
+            let lock = open(directory + "/d.lock", O_RDWR)
+            defer { close(lock) }
+            #expect(flock(lock, LOCK_EX) == 0)
+            #expect(file.read()?.writes == [write("a", 1)])
+        }
+    }
+
     @Test func `one process at a time delivers`() throws {
         try withDirectory { directory in
             let file = OutboxFile(domain: "d", directory: directory)

@@ -2,8 +2,8 @@
 
 // The outbox's file is $XDG_STATE_HOME/ubiquitous-store/outbox/<domain>.plist, 0600, replaced atomically. Several
 // processes may change it, under a lock. The lock is a file of its own, because the outbox's file is replaced. An
-// outbox of another version of this library stays for that version; this one then uses <domain>.v1.plist. The file
-// .owners tells which processes run: see OutboxOwner.
+// outbox of another version of this library stays for that version; this one then uses <domain>.plist.v1, which is no
+// other domain's name. The file .owners tells which processes run: see OutboxOwner.
 
 internal import Files
 internal import Foundation
@@ -49,7 +49,7 @@ package struct OutboxFile: Sendable {
         return name.utf8.count <= 200 ? name : sha256(domain.utf8)
     }
 
-    private var paths: [String] { [stem + ".plist", "\(stem).v\(Outbox.version).plist"] }
+    private var paths: [String] { [stem + ".plist", "\(stem).plist.v\(Outbox.version)"] }
 
     /// Whether the outbox exists.
     package var exists: Bool { paths.contains { access($0, F_OK) == 0 } }
@@ -84,7 +84,7 @@ package struct OutboxFile: Sendable {
         for path in paths {
             var outbox: Outbox
             switch load(path, settingAside: true) {
-            case .otherVersion: continue
+            case .others: continue
             case .unreadable(let reason):
                 return complain("Settings of \(domain) can't be kept in \(path), which can't be read: \(reason).")
             case .none: outbox = Outbox(domain: domain)
@@ -162,7 +162,8 @@ package struct OutboxFile: Sendable {
 
     private enum Contents {
         case none
-        case otherVersion
+        /// Another version's, or another domain's: a file system may ignore case.
+        case others
         /// The file can't be opened or read now. It must not be replaced, because others' writes are in it.
         case unreadable(SystemError)
         case outbox(Outbox)
@@ -187,8 +188,8 @@ package struct OutboxFile: Sendable {
         do {
             guard let bytes = try Files.read(descriptor, atMost: Self.maximumSize) else { throw SystemError(EFBIG) }
             return .outbox(try Outbox(bytes, domain: domain))
-        } catch Outbox.Failure.version {
-            return .otherVersion
+        } catch let failure as Outbox.Failure where failure.isOthers {
+            return .others
         } catch let error as SystemError where error.number != EFBIG {
             return .unreadable(error)
         } catch {

@@ -84,6 +84,14 @@ package struct Outbox: Equatable, Sendable {
         /// The outbox is another domain's.
         case otherDomain
 
+        /// Whether the file is somebody else's, who can read it.
+        var isOthers: Bool {
+            switch self {
+            case .unreadable: false
+            case .version, .otherDomain: true
+            }
+        }
+
         /// The reason, as a part of a sentence.
         package var description: String {
             switch self {
