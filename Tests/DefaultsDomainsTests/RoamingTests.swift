@@ -267,6 +267,25 @@ struct RoamingTests {
         ).run()
     }
 
+    @Test func `nothing is delivered that can't be removed, while a process is stopped that has the lock`()
+        async throws
+    {
+        try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
+            let other = try await desk.other()
+            let directory = desk.state + "/ubiquitous-store/outbox"
+            let write = Outbox.Write(key: "own", value: .string("late"), isHost: false, time: 1, generation: 0)
+            let file = OutboxFile(domain: Text(editor), directory: directory)
+            #expect(file.add([write]))
+            let lock = open("\(directory)/\(editor).lock", O_RDWR)
+            #expect(flock(lock, LOCK_EX) == 0)
+            try await deliver(directory, desk)
+            #expect(try await other.snapshot().values.isEmpty && file.exists)
+            close(lock)
+            try await deliver(directory, desk)
+            #expect(try await other.snapshot().values == ["own": .string("late")] && !file.exists)
+        }
+    }
+
     @Test func `what a program means for the domain itself is not delivered to the store`() async throws {
         try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
             let (store, other) = (try await synced(desk), try await desk.other())

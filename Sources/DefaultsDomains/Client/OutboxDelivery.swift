@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
+internal import Glibc
 package import PropertyList
 package import SDBus
 package import UbiquitousStore
@@ -106,6 +108,9 @@ package struct OutboxDelivery {
                 prepared.unanswered.append(write.value)
                 return prepared
             }
+        } catch let error as SystemError where error.number == EWOULDBLOCK {
+            // Another process is stopped while it has the lock, and the file can't be removed either.
+            return error
         } catch {
             // A full disk has no room for that, but the file can be removed. If anything were left in it, what the service
             // has taken would be delivered again.

@@ -63,8 +63,8 @@ package struct OutboxFile: Sendable {
 
     /// Returns the outbox; `nil` if there is none. An unreadable file is renamed, for the user to examine.
     package func read() -> Outbox? {
-        // If nothing can be written, there is no lock, and the file doesn't change.
-        do throws(SystemError) { return try withLock { merged(settingAside: true) } } catch {
+        // The file is replaced as a whole, so only renaming it needs the lock. There is none if nothing can be written.
+        do throws(SystemError) { return try withLock(attempts: 1) { merged(settingAside: true) } } catch {
             return merged(settingAside: false)
         }
     }
@@ -76,7 +76,9 @@ package struct OutboxFile: Sendable {
         do throws(SystemError) {
             return try withLock { addLocked(writes) }
         } catch {
-            return complain("Settings of \(domain) can't be kept in \(directory): \(error).")
+            let reason =
+                error.number == EWOULDBLOCK ? "another process is changing them, and doesn't go on" : "\(error)"
+            return complain("Settings of \(domain) can't be kept in \(directory): \(reason).")
         }
     }
 
@@ -108,7 +110,7 @@ package struct OutboxFile: Sendable {
     /// Replaces each write by what a closure returns for it, or removes it.
     /// - Throws: why the outbox is as it was.
     package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws {
-        try withLock { () throws(SystemError) in
+        try withLock(attempts: 100) { () throws(SystemError) in
             for (path, outbox) in updated(settingAside: true, body) {
                 if outbox.writes.isEmpty {
                     _ = try Files.check { unlink(path) }
@@ -218,12 +220,32 @@ package struct OutboxFile: Sendable {
         return false
     }
 
-    private func withLock<T>(_ body: () throws(SystemError) -> T) throws(SystemError) -> T {
+    /// Runs `body` with the lock.
+    /// - Parameter attempts: how often to try to get it, every 10 ms, while no other process changes anything: a disk may
+    ///   be slow, and a process may be stopped while it has the lock.
+    /// - Throws: EWOULDBLOCK if another process keeps it.
+    private func withLock<T>(
+        attempts: Int = 2000, _ body: () throws(SystemError) -> T
+    ) throws(SystemError) -> T {
         try Self.make(directory)
         let lock = try Files.check { open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         defer { close(lock) }
-        _ = try Files.check { flock(lock, LOCK_EX) }
+        var (attempt, seen) = (1, versions)
+        while flock(lock, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EWOULDBLOCK || errno == EINTR, attempt < attempts else { throw SystemError(errno) }
+            usleep(10_000)
+            let now = versions
+            (attempt, seen) = (now == seen ? attempt + 1 : 1, now)
+        }
         return try body()
+    }
+
+    /// What tells each change of the files.
+    private var versions: [ino_t] {
+        paths.map { path in
+            var status = stat()
+            return stat(path, &status) == 0 ? status.st_ino : 0
+        }
     }
 
     /// Makes the directory of outboxes, and those above it.
