@@ -170,6 +170,20 @@ struct LayerCopyTests {
         #expect(copy.visible == ["a": .integer(1), "b": .integer(6)])
     }
 
+    @Test func `what a domain was emptied of isn't shown again by an outbox`() {
+        var copy = LayerCopy()
+        let outbox = [Outbox.Write(key: "a", value: .integer(5), isHost: false, time: 7, generation: 0)]
+        copy.write(["a": .integer(5)])
+        copy.write(["a": nil, "b": .integer(1)], isWhole: true, replacingAll: true)
+        copy.preload(outbox)
+        #expect(copy.visible == ["b": .integer(1)])
+        copy.write(["b": nil], isWhole: true, replacingAll: true)
+        copy.preload(outbox)
+        #expect(copy.visible.isEmpty)
+        #expect(copy.loaded(1, isComplete: true, ["a": .integer(5)]).isSuperset(of: ["a"]))
+        #expect(copy.visible.isEmpty)
+    }
+
     @Test func `what is sent after the service went names the generation that was known, and what changed since wins`()
     {
         var copy = LayerCopy()

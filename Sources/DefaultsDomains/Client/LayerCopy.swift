@@ -162,6 +162,8 @@ package struct LayerCopy {
         let changes = Changes(writes.map { ($0.key, $0.value) }) { $1 }
         for write in writes { shownTimes[write.key] = write.time }
         base.make(changes)
+        // A write that leaves nothing else has removed these keys, too.
+        if queue.contains(where: \.replacesAll) { return }
         for (key, value) in changes where pendingValue(key) == nil { visible[key] = value }
     }
 
