@@ -144,7 +144,7 @@ final class StoreLink {
     /// Logs, once, that the store stays closed until the developer or the user changes something. Apple's members don't
     /// throw, so the app may not know.
     private func complainOnce(_ error: any Error) {
-        guard !hasComplained, let error = error as? UbiquitousStoreError, Self.isFinal(error.code) else { return }
+        guard !hasComplained, let error = error as? UbiquitousStoreError, Self.isRefusal(error.code) else { return }
         hasComplained = true
         let store = identifier.isEmpty ? "The app's default store" : "The store \"\(identifier)\""
         let sentence = "\(store) can't be opened, and what the app writes is not stored. \(error.message)"
@@ -154,16 +154,22 @@ final class StoreLink {
     /// Retries after 0.1 s, and then after twice as long each time, up to a minute.
     private func retryLater(_ error: any Error) {
         retry = nil
-        if isForTheServiceToChange(error) { return }
-        let delay = Duration.milliseconds(min(60_000, 100 << min(failures, 10)))
+        if isForAnotherService(error) { return }
+        // The service reads manifests again while it runs, so a refusal is not for ever.
+        let isRefused = (error as? UbiquitousStoreError).map { Self.isRefusal($0.code) } ?? false
+        let delay = Duration.milliseconds(isRefused ? 60_000 : min(60_000, 100 << min(failures, 10)))
         failures += 1
-        retry = EventLoop.shared.after(delay, accuracy: delay / 4) { [weak self] in self?.open() }
+        retry = EventLoop.shared.after(delay, accuracy: delay / 4) { [weak self] in
+            guard let self else { return }
+            // This doesn't start a service only to be refused. One that appears is asked at once.
+            if isRefused, connection?.isOpen == true, connection?.owner == nil { return }
+            open()
+        }
     }
 
     /// Whether nothing will change until another service appears, which the bus signals, so retrying is pointless.
-    private func isForTheServiceToChange(_ error: any Error) -> Bool {
+    private func isForAnotherService(_ error: any Error) -> Bool {
         guard connection?.isOpen == true, let error = error as? UbiquitousStoreError else { return false }
-        if Self.isFinal(error.code) { return true }
         // The bus can't activate the service. If the name has an owner all the same, the service has started since, and
         // its signal came before this attempt failed, so another attempt is needed.
         return (error.cause as? BusError)?.name == "org.freedesktop.DBus.Error.ServiceUnknown"
@@ -173,11 +179,11 @@ final class StoreLink {
     /// Returns whether an app has no service after this error. After others, such as an overload, it has one again at
     /// the next attempt.
     private static func isLoss(_ code: UbiquitousStoreError.Code) -> Bool {
-        isFinal(code) || [.serviceUnavailable, .timedOut].contains(code)
+        isRefusal(code) || [.serviceUnavailable, .timedOut].contains(code)
     }
 
-    /// Returns whether this service will always give this answer.
-    private static func isFinal(_ code: UbiquitousStoreError.Code) -> Bool {
+    /// Returns whether the service gives this answer until somebody changes something.
+    private static func isRefusal(_ code: UbiquitousStoreError.Code) -> Bool {
         switch code {
         case .notEntitled, .identityUnknown, .ambiguousIdentity, .accessDenied, .unknownObject, .noSuchStore: true
         default: false

@@ -212,6 +212,21 @@ struct UbiquitousStoreTests {
         }
     }
 
+    @Test func `a store that was refused is there once the app's manifest is`() async throws {
+        try await Desk.with(manifests: []) { desk in
+            let store = desk.keyValueStore()
+            store.set("text", forKey: "key")
+            #expect(!store.synchronize())
+            let manifest = Data(ManifestText(notes).xml.utf8)
+            _ = try await UbiquitousStore.register(manifest: manifest, on: .address(desk.bus.address))
+            // The library tries again after a minute.
+            let other = try await desk.otherProcess()
+            try await eventually("the value is stored", within: .seconds(600)) {
+                try await other.value("key") == "text"
+            }
+        }
+    }
+
     @Test func `synchronize says whether anything leaves the device`() async throws {
         try await Desk.with { desk in
             let store = try await desk.open()
