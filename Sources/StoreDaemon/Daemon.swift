@@ -253,7 +253,7 @@ package final class Daemon {
 
     private func manifestsChanged() {
         clients.forgetPaths()
-        for user in users.all { user.renewLocalKeys() }
+        for user in users.all { user.localKeys.renew() }
     }
 
     /// Notifies the subscribers of domains in which managed settings have changed.

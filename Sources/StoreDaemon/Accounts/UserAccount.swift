@@ -175,7 +175,7 @@ final class UserAccount {
 
     private func connectSync() {
         sync.localKeys = { [weak self] identifier in
-            BusActor.assumeIsolated { self?.user?.localKeys(of: identifier) ?? .none }
+            BusActor.assumeIsolated { self?.user?.localKeys.keys(of: identifier) ?? .none }
         }
         sync.makeRoom = { [weak self] (store, plan) throws(RemoteError) in
             try BusActor.assumeIsolated(lending: (self, store, plan)) { lent throws(RemoteError) in

@@ -160,7 +160,7 @@ extension UserStore {
     }
 
     private func checkLocalKeys(_ keys: some Sequence<Key>) throws {
-        if layer == nil { try user.checkLocalKeys(of: store, among: keys) }
+        if layer == nil { try user.localKeys.check(store, among: keys) }
     }
 
     private func checkDistinct(_ keys: [Key]) throws(BusError) {

@@ -34,17 +34,8 @@ final class User {
     private var joinAllowance = 0
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
-    /// The local keys that manifests have declared.
-    private var rememberedLocalKeys: RememberedLocalKeys
-    /// Whether another thread writes the record of them.
-    private var isWritingLocalKeys = false
-    /// Why the local keys of changed manifests are not recorded, or not applied to a store in use; `nil` if they are.
-    private var localKeysProblem: (any Error)?
-    private var localKeysPace = Pace()
-    /// Tries again if no call does.
-    private var localKeysTimer: EventSource?
-    /// When a problem with them was last logged, by the loop's clock.
-    private var localKeysLogged: UInt64 = 0
+    /// The keys of stores that never leave the device.
+    let localKeys: UserLocalKeys
     /// The user's defaults domains.
     private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
@@ -56,13 +47,14 @@ final class User {
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        do { rememberedLocalKeys = try Self.rememberedLocalKeys(in: directory, daemon) } catch {
+        do { localKeys = try UserLocalKeys(in: directory, daemon: daemon) } catch {
             database.close()
             throw error
         }
         account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
         account.sync.pace = daemon.configuration.pace
         account.sync.circumstances = daemon.machine.circumstances(of: uid)
+        localKeys.user = self
         account.start(for: self)
     }
 
@@ -88,42 +80,21 @@ final class User {
 
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
-        retryLocalKeys()
+        localKeys.retry()
         if let store = stores[Text(identifier)] { return store }
-        rememberLocalKeys(of: identifier)
-        writeLocalKeysAtOnce()
+        localKeys.prepare(identifier)
         let store = try recovering {
-            let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+            let store = try database.store(identifier, localKeys: localKeys.keys(of: identifier))
             if store.isForgotten { try remember(store) }
-            try keepLocalValues(of: store)
+            try localKeys.keepValues(of: store)
             return try UserStore(store, of: self, daemon: daemon)
         }
-        // The manifest may have changed while the store was not in use.
-        if manifests.hasManifest(identifier) {
-            do { _ = try store.store.releaseLocalValues() } catch {
-                noteProblem(ofLocalKeys: error, of: identifier)
-            }
-        }
+        localKeys.apply(to: store.store)
         try makeRoom(for: store.memory)
         stores[Text(identifier)] = store
         store.isInUse = true
         memory += store.memory
         return store
-    }
-
-    /// Keeps local what only this device has of a store, if the record of local keys was damaged.
-    private func keepLocalValues(of store: Store) throws(EngineError) {
-        guard !store.isLayer, rememberedLocalKeys.isIncomplete else { return }
-        let identifier = store.identifier
-        let known = localKeys(of: identifier)
-        let keys = store.localValues.filter { !known.contains($0) }
-        if keys.isEmpty { return }
-        let former = rememberedLocalKeys
-        guard rememberedLocalKeys.keep(keys, of: identifier, daemon.logger), writeLocalKeysAtOnce() else {
-            rememberedLocalKeys = former
-            throw .storage("the local keys of \(identifier) can't be recorded")
-        }
-        _ = try store.replaceLocalKeys(localKeys(of: identifier))
     }
 
     /// Throws if the stores in use would take too much memory. First, those are released that clients have only used
@@ -200,9 +171,7 @@ final class User {
                     + "when the move is complete.")
         }
         guard let keys = try database.forget(store: identifier) else { return nil }
-        rememberedLocalKeys.forget(identifier, besides: manifests.manifests(of: identifier), daemon.logger)
-        // Nobody has to wait: until it is written, the keys are kept here for longer than necessary.
-        EventLoop.task { [self] in try? await account.files.inTurn { [self] in await writeLocalKeys() } }
+        localKeys.forget(identifier)
         // If a client has the store open, it comes back into use.
         if let store = storeInUse(identifier) { try remember(store.store) }
         return keys
@@ -249,7 +218,7 @@ final class User {
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
     func removeEverywhere(_ identifier: String, onlyChecking isCheck: Bool) throws -> [Key]? {
         guard Manifest.isName(identifier), try storesWithValues().contains(identifier) else { return nil }
-        let store = try database.store(identifier, localKeys: localKeys(of: identifier))
+        let store = try database.store(identifier, localKeys: localKeys.keys(of: identifier))
         if database.hasAccount {
             guard store.isSynchronized else {
                 throw BusError.store(.conflict, Self.takesNoPart(identifier))
@@ -265,110 +234,6 @@ final class User {
     }
 
     // MARK: Manifests
-
-    /// Returns the keys of a store that never leave the device.
-    func localKeys(of identifier: String) -> LocalKeys {
-        let declaring = manifests.manifests(of: identifier)
-        let remembered = rememberedLocalKeys.patterns(of: identifier, besides: declaring)
-        return LocalKeys(declaring.flatMap(\.localKeys) + remembered)
-    }
-
-    private static func rememberedLocalKeys(
-        in directory: UserDirectory, _ daemon: Daemon
-    ) throws(EngineError) -> RememberedLocalKeys {
-        var remembered = RememberedLocalKeys(of: directory)
-        remembered.setAsideDamaged(daemon.logger)
-        if let failure = remembered.failure { throw failure }
-        return remembered
-    }
-
-    /// Applies changed manifests to the keys that stay on the device.
-    func renewLocalKeys() {
-        // What waits is announced before what follows from the manifests.
-        daemon.writes.commit()
-        (localKeysProblem, localKeysTimer) = (nil, nil)
-        for store in storesInUse { rememberLocalKeys(of: store.identifier) }
-        writeLocalKeysAtOnce()
-        // If a manifest is gone, its keys stay on the device.
-        for store in storesInUse where manifests.hasManifest(store.identifier) {
-            do {
-                let keys = try store.store.replaceLocalKeys(localKeys(of: store.identifier))
-                let released = try store.store.releaseLocalValues()
-                let changed = Set(keys).union(released)
-                // No program of this device wrote them, so all subscribers are told.
-                if !changed.isEmpty { store.notify(.serverChange, keys: changed.sorted()) }
-            } catch {
-                noteProblem(ofLocalKeys: error, of: store.identifier)
-            }
-        }
-    }
-
-    /// Has changed manifests applied again, because the disk may have been full.
-    /// - Parameter identifier: the store to which they can't be applied; `nil` if they can't be recorded.
-    private func noteProblem(ofLocalKeys error: any Error, of identifier: String? = nil) {
-        let now = EventLoop.now
-        // Each call tries again, and would say the same.
-        if localKeysLogged == 0 || now >= localKeysLogged + 60_000_000 {
-            let subject = identifier.map { "The local keys of \($0) can't be applied: " } ?? ""
-            daemon.logger.warning("\(subject)\(BusError(mapping: error).message)")
-            localKeysLogged = now
-        }
-        localKeysProblem = error
-        localKeysTimer = EventLoop.shared.after(.seconds(60)) { [unowned self] in renewLocalKeys() }
-    }
-
-    private func retryLocalKeys() {
-        if localKeysProblem != nil, localKeysPace.isDue { localKeysPace.run(renewLocalKeys) }
-    }
-
-    /// Throws if one of these keys is to stay on the device, or was to before, while local keys can't be recorded or
-    /// applied. Its value would be uploaded, or lost, or come back.
-    func checkLocalKeys(of store: Store, among keys: some Sequence<Key>) throws {
-        retryLocalKeys()
-        guard let localKeysProblem else { return }
-        let wanted = localKeys(of: store.identifier)
-        let isAffected = keys.contains {
-            wanted.contains($0) || store.localKeys.contains($0) || store.hasUnreleasedValue(for: $0)
-        }
-        if isAffected { throw localKeysProblem }
-    }
-
-    private func rememberLocalKeys(of identifier: String) {
-        rememberedLocalKeys.note(manifests.manifests(of: identifier), of: identifier, daemon.logger)
-    }
-
-    /// Writes the record of local keys if it has changed. Values of these keys may be acknowledged from now on, and would
-    /// be uploaded after a crash if only a manifest that is gone had said that they stay here. Only administrators can cause
-    /// this again and again; what programs can cause is written on another thread.
-    /// - Returns: whether the file has everything.
-    @discardableResult
-    private func writeLocalKeysAtOnce() -> Bool {
-        // Two threads must not write one file.
-        if isWritingLocalKeys { return false }
-        do { try rememberedLocalKeys.takeUnsaved()?.write() } catch { return noteUnwritten(error) }
-        return true
-    }
-
-    /// Does the same on another thread, in turn with the other files of the user.
-    private func writeLocalKeys() async {
-        // The directory of data that was closed may be another user's.
-        if account.user == nil { return }
-        isWritingLocalKeys = true
-        defer { isWritingLocalKeys = false }
-        while let unsaved = rememberedLocalKeys.takeUnsaved() {
-            do { try await account.files.waiting(unsaved.write) } catch {
-                noteUnwritten(error)
-                return
-            }
-        }
-    }
-
-    @discardableResult
-    private func noteUnwritten(_ error: any Error) -> Bool {
-        rememberedLocalKeys.noteUnsaved()
-        noteProblem(ofLocalKeys: error)
-        return false
-    }
 
     /// Registers a manifest. It replaces an earlier one of the same app. Returns when it is on the disk.
     ///
@@ -396,14 +261,13 @@ final class User {
             }
             // Before the manifest counts.
             if let identifier = manifest.identifier, !daemon.manifests.manifests.declares(identifier) {
-                rememberedLocalKeys.note([manifest], of: identifier, daemon.logger)
-                await writeLocalKeys()
+                await localKeys.note(manifest, of: identifier)
             }
             let path = try registered.makePath(of: manifest)
             try await account.files.waiting { try PrivateFile.replace(path, with: smaller) }
             registered.note(manifest, smaller.count)
             daemon.clients.forgetPaths(of: uid)
-            renewLocalKeys()
+            localKeys.renew()
         }
     }
 
@@ -573,15 +437,15 @@ final class User {
         needsSettingAside = false
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        rememberedLocalKeys = try Self.rememberedLocalKeys(in: directory, daemon)
+        try localKeys.readAgain(in: directory)
         let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
         var changes: [(UserStore, StoreViewChange)] = []
         do {
             let known = storesInUse.map(\.store.generation).max() ?? 0
             if !isSalvaged { try next.raiseGenerations(above: known) }
             for held in storesInUse {
-                let store = try next.store(held.identifier, localKeys: localKeys(of: held.identifier))
-                try keepLocalValues(of: store)
+                let store = try next.store(held.identifier, localKeys: localKeys.keys(of: held.identifier))
+                try localKeys.keepValues(of: store)
                 changes.append((held, StoreViewChange(store: store, since: held.store.values)))
             }
             try account.replace(database: next)
@@ -676,7 +540,8 @@ final class User {
 
     /// Ends what is under way, and closes the database.
     func close() {
-        (recoveryTimer, localKeysTimer) = (nil, nil)
+        recoveryTimer = nil
+        localKeys.close()
         account.stop()
         database.close()
         for store in stores.values { store.isInUse = false }
