@@ -35,7 +35,10 @@ struct UsageCommand: ServiceCommand {
         for usage in usages { usage.show() }
         for store in undeclared {
             Output.remark(
-                "\(store) holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them")
+                """
+                \(store) holds values of an app that this program may not open: a sandboxed one, or one without a \
+                manifest that is in force
+                """)
         }
         if let database { show(database, stores: usages.reduce(0) { $0 + $1.bytes }) }
     }
@@ -80,7 +83,7 @@ struct UsageCommand: ServiceCommand {
         return try? await options.service.account().usage()
     }
 
-    /// Measures stores. Those that no installed manifest declares can only be named.
+    /// Measures stores. Those that this program may not open can only be named.
     @BusActor
     private func measured() async throws -> (usages: [Usage], undeclared: [String]) {
         if options.store != nil || Variable.identifier.value != nil {

@@ -603,8 +603,14 @@ extension Catalogue {
         "{1} has values or an account already; {2} is set aside.":
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",
         "{1} holds a value of type {2}, and not a dictionary.": "{1} enthält einen Wert vom Typ {2}, kein Dictionary.",
-        "{1} holds values of an app that is not installed; \"ubiquitousctl stores remove\" removes them":
-            "{1} enthält Werte eines Programms, das nicht installiert ist; „ubiquitousctl stores remove“ entfernt sie",
+        """
+        {1} holds values of an app that this program may not open: a sandboxed one, or one without a manifest that is in \
+        force
+        """:
+            """
+        {1} enthält Werte eines Programms, das dieses hier nicht öffnen darf: eines aus einer Sandbox, oder eines ohne \
+        geltendes Manifest
+        """,
         "{1} holds {2}, which is a link or not a file.": "{1} enthält {2}, und das ist ein Verweis oder keine Datei.",
         "{1} is a symbolic link, which could lead root anywhere.":
             "{1} ist ein symbolischer Verweis, der root an einen beliebigen Ort führen könnte.",
