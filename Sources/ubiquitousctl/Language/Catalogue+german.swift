@@ -338,6 +338,7 @@ extension Catalogue {
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
+        "The account can't be synced now: {1}": "Das Konto lässt sich gerade nicht abgleichen: {1}",
         """
         The account has a new recovery phrase, without which nobody can sign another device in: "ubiquitousctl \
         account phrase" prints it.

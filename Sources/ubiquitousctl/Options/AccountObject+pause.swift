@@ -64,7 +64,11 @@ extension AccountObject {
     /// Waits for the account's values. Until they are there, they take precedence over what a script sets next.
     @BusActor
     func awaitValues(timeout: Duration) async {
-        do { try await syncNow(timeout: timeout) } catch { await remarkOnValues() }
+        do { try await syncNow(timeout: timeout) } catch {
+            let account = try? await properties()
+            guard let error = account?.lastError, account?.state != .initialSync else { return await remarkOnValues() }
+            Output.remark("The account can't be synced now: \(Sentence(service: error.message))")
+        }
     }
 
     /// Tells the user that the account's values have not all arrived.
