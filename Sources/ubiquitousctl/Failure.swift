@@ -77,7 +77,8 @@ extension Failure {
 
     /// Sentences that replace the bus's messages, which don't help users.
     private static let sentences: [UbiquitousStoreError.Code: Sentence] = [
-        .timedOut: "The service doesn't answer.", .unknownObject: "The user has no data on this device.",
+        .timedOut: "The service doesn't answer.",
+        .unknownObject: "The user has no data on this device, or this program may not use it.",
         .notSignedIn: "This device isn't signed in.",
     ]
 

@@ -22,7 +22,11 @@ extension UserDomains {
             throw BusError.invalidArguments("A call can open \(Self.mostDomains) domains at most. Make several calls.")
         }
         let client = daemon.clients.client(call.peer)
-        let program = try options.string("program").map { try self.program($0, for: client.identity) }
+        var program = try options.string("program").map { try self.program($0, for: client.identity) }
+        // For a sandboxed app, any path means the app.
+        if program == nil, client.identity.engine == .flatpak {
+            program = try? self.program("", for: client.identity)
+        }
         let subscribes = options.boolean("subscribe", default: false)
         call.answer(on: daemon) { [self] in
             try await openings.inTurn { [self] in

@@ -52,7 +52,7 @@ struct DoctorCommand: ServiceCommand {
             try await examine(connection, request, &findings)
         } catch {
             let failure = await Failure.explained(error)
-            found(Finding(findings.isEmpty ? "bus" : "service", failure.description, isPassed: false), &findings)
+            found(Finding(findings.isEmpty ? "bus" : "service", failure.english(), isPassed: false), &findings)
             try finish(findings, failure.outcome)
         }
         try finish(findings, .refused)
@@ -102,7 +102,8 @@ struct DoctorCommand: ServiceCommand {
                     + (state.isPausedByUser ? "; \"ubiquitousctl account resume\" ends the pause" : ""),
                 isPassed: state.lastError == nil),
             &findings)
-        found(device(state), &findings)
+        // A sandboxed app isn't told how much space is left.
+        if caller.engine == "host" { found(device(state), &findings) }
         if geteuid() == 0 { try await foundSetAside(connection, &findings) }
         guard let url, var request else { return try await examineRemote(of: state, account, &findings) }
         let own = state.isSignedIn && state.isAt(url) ? state : nil

@@ -418,7 +418,8 @@ extension Catalogue {
         "The store would have {1} keys, and may have {2}.":
             "Der Speicher hätte {1} Schlüssel; erlaubt sind höchstens {2}.",
         "The terminal can't be kept from showing the password.": "Das Terminal würde das Passwort anzeigen.",
-        "The user has no data on this device.": "Der Benutzer hat keine Daten auf diesem Gerät.",
+        "The user has no data on this device, or this program may not use it.":
+            "Der Benutzer hat keine Daten auf diesem Gerät, oder dieses Programm darf sie nicht verwenden.",
         "The value for {1} can't be stored. {2}": "Der Wert für {1} lässt sich nicht speichern. {2}",
         "The value is not JSON: {1}.": "Der Wert ist kein gültiges JSON: {1}.",
         "The values of \"history\" are numbered from 1.": "„history“ nummeriert die Werte ab 1.",
