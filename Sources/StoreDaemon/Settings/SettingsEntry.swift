@@ -42,7 +42,7 @@ struct SettingsEntry: Sendable {
     ]
 
     private static let sync: [SettingsEntry] = [
-        SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path without ..", isList: true) {
+        SettingsEntry(section: "Sync", key: "FolderRoot", allowed: "an absolute path without \"..\"", isList: true) {
             settings, value in
             // An empty value clears the list of earlier files.
             if value.isEmpty { settings.folderRoots = [] }
