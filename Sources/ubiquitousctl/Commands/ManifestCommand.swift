@@ -140,11 +140,11 @@ extension ManifestFile {
 extension Manifest {
     fileprivate var lines: [(String, String)] {
         let store = identifier ?? "none; nothing of the app is synced"
-        var lines = [("Store  ", store), ("App    ", applicationIdentifier)]
-        if let teamIdentifier { lines.append(("Team   ", teamIdentifier)) }
-        lines += groups.map { ("Group  ", $0) } + localKeys.map { ("Local  ", $0) }
-        lines += ubiquitousDefaults.map { ("Roams  ", $0) }
-        return lines + executables.map { ("Program", " " + $0) }
+        var lines = [("Store   ", store), ("App     ", applicationIdentifier)]
+        if let teamIdentifier { lines.append(("Team    ", teamIdentifier)) }
+        lines += groups.map { ("Group   ", $0) } + localKeys.map { ("Local   ", $0) }
+        lines += ubiquitousDefaults.map { ("Roams   ", $0) }
+        return lines + executables.map { ("Program ", $0) }
     }
 
     fileprivate var json: Value {
