@@ -186,10 +186,10 @@ final class Delivery {
     /// Whether there is room for the next waiting work.
     var canProceed: Bool { waiting.first.map { fits($0.bytes, $0.takesLong) } ?? false }
 
-    /// Does the waiting work for which there is room, if it is the user's turn.
-    func proceed() {
+    /// Does the waiting work for which there is room, until a time.
+    func proceed(until end: UInt64) {
         if waiting.isEmpty { return }
-        while let next = waiting.first, fits(next.bytes, next.takesLong), share.hasTurn() {
+        while let next = waiting.first, fits(next.bytes, next.takesLong), EventLoop.now < end {
             _ = waiting.removeFirst()
             leave(next)
             next.work()

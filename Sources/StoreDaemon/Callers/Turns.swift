@@ -6,9 +6,9 @@ internal import SDBus
 ///
 /// Calls arrive in the order in which the bus has read them, and a user may have 30,000 under way. Most of them wait at
 /// the bus, which passes on a few at a time. So this asks the bus something: the answer comes after all calls that it
-/// has read before. Until then only some of a user's calls are answered as they come. The others are read and kept, so the bus
-/// soon has none left. They go on a millisecond at a time, each user in turn, and before each turn the bus is asked
-/// again. So whoever calls now and then waits only for what others' turns have brought.
+/// has read before. Until then only some of a user's calls are answered as they come. The others are read and kept, so
+/// the bus soon has none left. They go on a millisecond at a time, each user in turn, and before each turn the bus is
+/// asked again. So whoever calls now and then waits only for what others' turns have brought.
 @BusActor
 final class Turns {
     /// Asks the bus something, and calls back with the answer. Without a bus, nothing waits.

@@ -176,29 +176,14 @@ final class UserShare {
 
     // MARK: Asking
 
-    /// When the user's turn ends.
-    private var turnEnd: UInt64 = 0
-
-    /// Whether the user's waiting work may go on now. If not, it goes on by itself once it is the user's turn.
-    func hasTurn() -> Bool {
-        if EventLoop.now < turnEnd { return true }
-        pool.turns.add(self)
-        return false
-    }
-
-    /// Continues the user's waiting work until a time.
+    /// Continues the user's waiting work until a time. What is left goes on with the next turn.
     func takeTurn(until end: UInt64) {
-        turnEnd = end
         // The order is random, so that each client gets its turn.
-        for delivery in waiting.values.shuffled() {
-            delivery.proceed()
-            if EventLoop.now >= end { break }
-        }
-        turnEnd = 0
+        for delivery in waiting.values.shuffled() where EventLoop.now < end { delivery.proceed(until: end) }
         wake()
     }
 
-    /// Continues the waiting work of the user's clients, as far as there is room now.
+    /// Puts the user in line for a turn if there is room for some of the waiting work now.
     func wake() {
         if waiting.values.contains(where: \.canProceed) { pool.turns.add(self) }
         askLater()
