@@ -206,7 +206,7 @@ let package = Package(
         // Compares the layers of ARCHITECTURE.md with the sources.
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
-        .testTarget(name: "SDBusTests", dependencies: ["SDBus", "SeededRandom", "CSystemd"]),
+        .testTarget(name: "SDBusTests", dependencies: ["SDBus", "EventLoop", "SeededRandom", "CSystemd"]),
         // Servers on loopback: scripted ones, and real ones where they are installed.
         .target(name: "ServerTesting", path: "Tests/ServerTesting"),
         .testTarget(
@@ -259,7 +259,7 @@ let package = Package(
             name: "StoreDaemonTests",
             dependencies: [
                 "StoreDaemon", "StoreBus", "SDBus", "Sealing", "StoreEngine", "SyncEngine", "Replication",
-                "PropertyList", "AppManifest", "BackendTesting", "Blobs", "Files",
+                "PropertyList", "AppManifest", "BackendTesting", "Blobs", "Files", "UbiquitousStoreTesting",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Devices, remotes and all their faults, in one thread, from a seed.
@@ -308,21 +308,21 @@ let package = Package(
         .testTarget(
             name: "UbiquitousStoreTests",
             dependencies: [
-                "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "SeededRandom",
-                "sample-app", "ShiftedClock",
+                "UbiquitousStore", "UbiquitousStoreTesting", "StoreBus", "SDBus", "EventLoop", "PropertyList",
+                "SeededRandom", "sample-app", "ShiftedClock",
             ]),
         .testTarget(
             name: "ubiquitousctlTests",
             dependencies: [
-                "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "SDBus", "PropertyList",
-                "PropertyListFiles", "defaults-app",
+                "ControlCommands", "ubiquitousctl", "UbiquitousStoreTesting", "ServerTesting", "ServiceMessages",
+                "SDBus", "PropertyList", "defaults-app",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "Blobs", "Sealing",
-                "SyncEngine", "StoreEngine", "Replication", "SeededRandom", "DiskJournal",
+                "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList", "Folder", "BackendSupport", "Blobs",
+                "Sealing", "SyncEngine", "StoreEngine", "Replication", "SeededRandom", "DiskJournal",
                 "SlowNames", "ServerTesting", "PressureTesting",
             ]),
     ]

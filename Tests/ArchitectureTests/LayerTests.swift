@@ -20,6 +20,18 @@ struct LayerTests {
         }
     }
 
+    /// A module that a target only imports is there when something else has been built, so that a build on a new machine
+    /// fails at times.
+    @Test func `every target declares the modules of this package that it imports`() throws {
+        let targets = try repository.targets()
+        let modules = Set(targets.map(\.name))
+        #expect(modules.count > 50)
+        for target in targets {
+            let imported = try repository.imports(below: target.folder).intersection(modules)
+            #expect(imported.subtracting(target.declared) == [], "\(target.name)")
+        }
+    }
+
     @Test func `no module imports itself by way of others`() throws {
         let layers = try repository.layers()
         let imports = Dictionary(uniqueKeysWithValues: layers.map { ($0.module, $0.imports) })
@@ -80,6 +92,42 @@ struct Layer {
     }
 }
 
+/// A target of Package.swift, as `swift package dump-package` writes it.
+struct Target: Decodable {
+    let name: String
+    let folder: String
+    /// Its own module, and those that it says it depends on.
+    let declared: Set<String>
+
+    init(from decoder: any Decoder) throws {
+        let description = try Description(from: decoder)
+        name = description.name
+        folder = description.path ?? (description.type == "test" ? "Tests/" : "Sources/") + description.name
+        declared = Set(description.dependencies.compactMap { ($0.byName ?? $0.target)?.name } + [name])
+    }
+
+    private struct Description: Decodable {
+        let name: String
+        let type: String
+        let path: String?
+        let dependencies: [Dependency]
+    }
+
+    private struct Dependency: Decodable {
+        let byName: NameAndConditions?
+        let target: NameAndConditions?
+    }
+
+    /// A list of a name, and when it counts.
+    private struct NameAndConditions: Decodable {
+        let name: String
+        init(from decoder: any Decoder) throws {
+            var list = try decoder.unkeyedContainer()
+            name = try list.decode(String.self)
+        }
+    }
+}
+
 /// The checkout that these tests were built from.
 struct Repository {
     let root = URL(fileURLWithPath: #filePath).appending(path: "../../..").standardizedFileURL
@@ -95,6 +143,26 @@ struct Repository {
         let section = try #require(page.components(separatedBy: "\n## Layers\n").last)
         let block = section.components(separatedBy: "```")[1]
         return block.split(separator: "\n").compactMap(Layer.init)
+    }
+
+    /// Returns the targets that Package.swift lists.
+    func targets() throws -> [Target] {
+        struct Package: Decodable { let targets: [Target] }
+        let scratch = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: scratch) }
+        let swift = Process()
+        swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        // A folder of its own, because the build that runs the tests may hold the package's.
+        swift.arguments = [
+            "swift", "package", "--package-path", root.path, "--scratch-path", scratch.path, "dump-package",
+        ]
+        let output = Pipe()
+        swift.standardOutput = output
+        try swift.run()
+        let description = try output.fileHandleForReading.readToEnd() ?? Data()
+        swift.waitUntilExit()
+        try #require(swift.terminationStatus == 0, "swift package dump-package failed")
+        return try JSONDecoder().decode(Package.self, from: description).targets
     }
 
     /// Returns the Swift files below Sources, as paths in the repository.
