@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Locks, in the order in which they are taken: the one for filling outboxes, this object's, a search list's, those of
-// the store of keys that roam. No code of the app is called while one is held: notifications are collected, and sent
-// afterwards; and what the app's closures hold is released outside.
+// observers and of the store of keys that roam. No code of the app is called while one is held: observers are called on a queue, and what
+// the app's closures hold is released outside.
 
 internal import Foundation
 internal import Glibc
@@ -76,15 +76,15 @@ final class DefaultsProcess: Sendable {
     /// Makes a list search a suite, after those that it searches, or no longer.
     func search(_ suite: Text, _ isSearched: Bool, _ box: SearchBox) {
         if isSearched { need([suite]) }
-        let changes = state.withLock { state in
-            box.list.withLock { list in
+        state.withLock { state in
+            let changes = box.list.withLock { list in
                 if list.suites.contains(suite) == isSearched { return [SearchList.Change]() }
                 if isSearched { state.fill(&list, suite) }
                 return list.search(isSearched ? list.suites + [suite] : list.suites.filter { $0 != suite })
             }
+            if !changes.isEmpty { box.tell(DefaultsChange(reason: ChangeReason.own, changes: changes)) }
         }
         box.searchesMore()
-        if !changes.isEmpty { box.tell(DefaultsChange(reason: ChangeReason.own, changes: changes)) }
     }
 
     // MARK: Domains
@@ -385,14 +385,17 @@ final class DefaultsProcess: Sendable {
         return names.sorted().map(\.string)
     }
 
-    /// Changes the state, and notifies observers once the lock is released.
+    /// Changes the state, and notifies observers.
     @discardableResult
     func change<T>(
         reason: UInt32, error: (any Error)? = nil, _ body: (inout DefaultsState, inout DefaultsUpdate) -> T
     ) -> T {
         var update = DefaultsUpdate(reason: reason, error: error)
-        let result = state.withLock { state in body(&state, &update) }
-        update.tell()
+        let result = state.withLock { state in
+            defer { update.tell() }
+            return body(&state, &update)
+        }
+        update.callWaiters()
         return result
     }
 }

@@ -83,9 +83,13 @@ struct DefaultsUpdate {
         }
     }
 
-    /// Sends the notifications, once the lock is released.
+    /// Queues the notifications, while the lock is held, so that observers see changes in their order.
     func tell() {
         for (box, changes) in changes { box.tell(DefaultsChange(reason: reason, changes: changes, error: error)) }
+    }
+
+    /// Calls those that wait for writes, once the lock is released.
+    func callWaiters() {
         for (done, error) in finished { done(error) }
         withExtendedLifetime(held) {}
     }
