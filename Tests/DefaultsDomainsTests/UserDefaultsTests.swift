@@ -239,6 +239,52 @@ struct UserDefaultsTests {
         }
     }
 
+    @Test func `an observer is told of a change while its first value is read`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let seen = Mutex<[Int?]>([])
+            let token = defaults.observe(\.testedSizeThatIsSetWhenRead, options: [.old, .new]) { _, change in
+                seen.withLock { $0 += [change.oldValue, change.newValue] }
+            }
+            try await eventually("the change is told") { seen.withLock { $0 } == [0, 1] }
+            withExtendedLifetime(token) {}
+        }
+    }
+
+    @Test func `an observer's first value comes before a change while it is told`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let seen = Mutex<[Int?]>([])
+            let token = defaults.observe("size", options: [.initial, .new]) { defaults, change in
+                let isFirst = seen.withLock(\.isEmpty)
+                if isFirst { defaults.set(1, forKey: "size") }
+                seen.withLock { $0.append(change.newValue as? Int) }
+            }
+            try await eventually("the change is told") { seen.withLock { $0 } == [nil, 1] }
+            withExtendedLifetime(token) {}
+        }
+    }
+
+    @Test func `observers see the changes that several threads make in their order`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            let seen = Mutex<[(old: Int?, new: Int?)]>([])
+            let token = defaults.observe("size", options: [.old, .new]) { _, change in
+                seen.withLock { $0.append((change.oldValue as? Int, change.newValue as? Int)) }
+            }
+            await withTaskGroup { group in
+                for writer in 0..<4 {
+                    group.addTask { for number in 0..<500 { defaults.set(number * 4 + writer, forKey: "size") } }
+                }
+            }
+            await DefaultsDesk.drain()
+            let changes = seen.withLock { $0 }
+            #expect(changes.count == 2000)
+            #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.new == $1.old })
+            withExtendedLifetime(token) {}
+        }
+    }
+
     @Test func `an observer that another one ends is not called any more`() async throws {
         try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
             let defaults = desk.settings()
@@ -816,6 +862,10 @@ struct UserDefaultsTests {
 extension UserDefaults {
     var testedSize: Int { integer(forKey: "tested size") }
     var testedProfile: [String: Any]? { dictionary(forKey: "tested profile") }
+    var testedSizeThatIsSetWhenRead: Int {
+        defer { set(1, forKey: "tested size") }
+        return testedSize
+    }
 }
 
 /// Weak references, to see what was released.

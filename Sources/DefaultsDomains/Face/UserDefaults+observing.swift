@@ -90,14 +90,14 @@ extension UserDefaults {
     ) -> NSKeyValueObservation {
         let name = Text(key)
         let token = NSKeyValueObservation(box)
+        if options.contains(.initial) {
+            handler(self, NSKeyValueObservedChange(options, old: nil, new: object(forKey: key)))
+        }
         token.begin { [weak self] change in
             guard change.error == nil, let self, let found = change.changes.first(where: { $0.key == name }) else {
                 return
             }
             handler(self, NSKeyValueObservedChange(options, old: found.old?.object, new: found.new?.object))
-        }
-        if options.contains(.initial) {
-            handler(self, NSKeyValueObservedChange(options, old: nil, new: object(forKey: key)))
         }
         return token
     }
@@ -114,15 +114,16 @@ extension UserDefaults {
         nonisolated(unsafe) let keyPath = keyPath
         // Unsafe only for properties that use more of an actor than settings, and for paths with subscripts of objects.
         let token = NSKeyValueObservation(box)
-        let known = Known(self[keyPath: keyPath])
+        let initial = self[keyPath: keyPath]
+        let known = Known(initial)
+        if options.contains(.initial) {
+            handler(self, NSKeyValueObservedChange(options, old: nil, new: initial))
+        }
         token.begin { [weak self] change in
             guard change.error == nil, let self else { return }
             let new = self[keyPath: keyPath]
             guard let old = known.replace(by: new) else { return }
             handler(self, NSKeyValueObservedChange(options, old: old, new: new))
-        }
-        if options.contains(.initial) {
-            handler(self, NSKeyValueObservedChange(options, old: nil, new: self[keyPath: keyPath]))
         }
         return token
     }
@@ -204,23 +205,65 @@ private final class Known<Value>: @unchecked Sendable {
 public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
     // @unchecked because NSObject isn't Sendable; the properties are.
     private let box: SearchBox
-    private let observer = Mutex<UUID?>(nil)
+    private let changes = ObservedChanges()
+    private let observer: UUID
 
+    /// Observes from now on, and keeps the changes until ``begin(_:)``.
     init(_ box: SearchBox) {
         self.box = box
+        observer = box.observe { [changes] in changes.receive($0) }
         super.init()
     }
 
     deinit { invalidate() }
 
-    func begin(_ action: @escaping @Sendable (DefaultsChange) -> Void) {
-        let observer = box.observe(action)
-        self.observer.withLock { $0 = observer }
+    /// Calls `action` on the queue with the changes so far, and with each one from now on.
+    fileprivate func begin(_ action: @escaping ObservedChanges.Action) {
+        changes.begin(action)
+        DefaultsProcess.queue.async { [changes] in changes.flush() }
     }
 
     /// Ends the observation.
     public func invalidate() {
-        if let observer = observer.withLock({ $0.take() }) { box.stopObserving(observer) }
+        box.stopObserving(observer)
+        changes.end()
+    }
+}
+
+/// The changes of an observation, which wait until its first value was read and passed on. Otherwise one could be missed
+/// in between, or arrive before that value.
+private final class ObservedChanges: Sendable {
+    typealias Action = @Sendable (DefaultsChange) -> Void
+
+    private struct State {
+        var action: Action?
+        /// The changes that wait; `nil` once they are passed on as they come.
+        var waiting: [DefaultsChange]? = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Takes a change, on the queue.
+    func receive(_ change: DefaultsChange) {
+        let action = state.withLock { state in
+            state.waiting?.append(change)
+            return state.waiting == nil ? state.action : nil
+        }
+        action?(change)
+    }
+
+    func begin(_ action: @escaping Action) { state.withLock { $0.action = action } }
+
+    /// Passes on what has waited, on the queue.
+    func flush() {
+        for change in state.withLock({ $0.waiting.take() }) ?? [] { receive(change) }
+    }
+
+    /// Passes on nothing more.
+    func end() {
+        // What the action holds is released outside of the lock.
+        let action = state.withLock { $0.action.take() }
+        withExtendedLifetime(action) {}
     }
 }
 
