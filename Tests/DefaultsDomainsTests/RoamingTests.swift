@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DefaultsDomains
 import Foundation
+import ManagedDefaults
 import PropertyList
 import SDBus
 import Synchronization
@@ -10,6 +10,8 @@ import UbiquitousStore
 import UbiquitousStoreTesting
 
 import class DefaultsDomains.UserDefaults
+
+@testable import DefaultsDomains
 
 /// Keys of an app's settings that are kept in its synced store.
 @Suite(.serialized, .timeLimit(.minutes(30)))
@@ -74,6 +76,18 @@ struct RoamingTests {
             try await desk.settle(defaults)
             #expect(try await store.everything().isEmpty)
         }
+    }
+
+    @Test func `an outbox doesn't bring back what this process has set or removed`() {
+        var roaming = Roaming(store: Self.store, keys: .none)
+        func write(_ key: Text) -> Outbox.Write {
+            Outbox.Write(key: key, value: .integer(1), isHost: false, store: Text(Self.store), time: 1, generation: 0)
+        }
+        roaming.noteSet("removed", at: 2)
+        roaming.preload([write("removed"), write("kept")])
+        #expect(roaming.preloaded == ["kept": .integer(1)])
+        roaming.noteSet("kept", at: 3)
+        #expect(roaming.preloaded.isEmpty)
     }
 
     @Test func `the app's store has the same value in the same process at once, both ways`() async throws {

@@ -146,11 +146,7 @@ final class DefaultsProcess: Sendable {
                 continue
             }
             change(reason: ChangeReason.local) { state, update in
-                let roaming = outbox.writes.filter {
-                    $0.store != nil && $0.store?.string == state.roaming[domain]?.store
-                }
-                state.roaming[domain]?.preloaded = Changes(roaming.map { ($0.key, $0.value) }) { $1 }
-                state.roaming[domain]?.shownTimes = Dictionary(roaming.map { ($0.key, $0.time) }) { $1 }
+                state.roaming[domain]?.preload(outbox.writes)
                 update.roaming(domain, &state)
                 for isHost in [false, true] {
                     let layer = SearchList.Layer(of: domain, isHost: isHost)

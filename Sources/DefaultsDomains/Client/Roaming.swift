@@ -21,7 +21,7 @@ struct Roaming: Sendable {
     /// The store's copy; `nil` until a key roams.
     var mirror: StoreMirror?
     /// What an outbox holds, which is shown until the store's values arrive.
-    var preloaded: Changes = [:]
+    private(set) var preloaded: Changes = [:]
     /// When that was set, in microseconds since 1970.
     var shownTimes: [Text: Int64] = [:]
     /// Whether the store's values have arrived.
@@ -37,6 +37,20 @@ struct Roaming: Sendable {
         var values = mirror.values
         if !mirror.isLoaded { values.merge(preloaded.compactMapValues { $0 }) { own, _ in own } }
         return values.filter { keys.contains($0.key) }
+    }
+
+    /// Shows what an outbox holds for the store, but for keys that this process has set or removed itself.
+    mutating func preload(_ writes: [Outbox.Write]) {
+        guard let store else { return }
+        let shown = writes.filter { $0.store?.string == store && times[$0.key] == nil }
+        preloaded = Changes(shown.map { ($0.key, $0.value) }) { $1 }
+        shownTimes = Dictionary(shown.map { ($0.key, $0.time) }) { $1 }
+    }
+
+    /// Notes that this process has set or removed a key.
+    mutating func noteSet(_ key: Text, at now: Int64) {
+        preloaded[key] = nil
+        times[key] = Outbox.Write.time(now, after: shownTimes[key])
     }
 
     /// Whether a key is in the store, as far as this process knows.
@@ -256,9 +270,7 @@ extension DefaultsProcess {
             // The store doesn't announce its first values. Other changes by others are announced, with their reason.
             let isFirst = state.roaming[domain]?.isLoaded == false
             for key in written ?? [] {
-                state.roaming[domain]?.preloaded[key] = nil
-                let shown = state.roaming[domain]?.shownTimes[key]
-                state.roaming[domain]?.times[key] = Outbox.Write.time(Self.now, after: shown)
+                state.roaming[domain]?.noteSet(key, at: Self.now)
             }
             let isLoaded = state.roaming[domain]?.mirror?.isLoaded == true
             if isLoaded { state.roaming[domain]?.shownTimes = [:] }
