@@ -473,6 +473,41 @@ struct RobustnessTests {
         }
     }
 
+    @Test(arguments: 0..<3, [true, false])
+    func `a call comes after those that expected no reply and whose sender has ended`(
+        round: Int, expectsReply: Bool
+    ) async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            let leaving = try RawClient(machine.bus, as: Users.client)
+            let later = try RawClient(machine.bus, as: Users.client)
+            func hear(_ client: RawClient, _ isAwaited: (WireReply) -> Bool) throws {
+                while !(try #require(client.turn(waiting: 1000)).contains(where: isAwaited)) {}
+            }
+            // The first call of a connection waits until it is known whose it is.
+            try await store.set("left", .integer(0))
+            for client in [leaving, later] {
+                client.get(store.path, "left")
+                try hear(client) { $0.sender != "org.freedesktop.DBus" }
+            }
+            for _ in 0..<150 { leaving.setUnanswered(store.path, "left", bytes: 50_000) }
+            leaving.setUnanswered(store.path, "all", bytes: 1)
+            // Once the bus has answered this, it has passed the calls on.
+            leaving.addMatch("type='signal',path='/nowhere'")
+            try hear(leaving) { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
+            leaving.end()
+            if expectsReply {
+                try await store.set("left", .integer(1))
+            } else {
+                try await Task.sleep(for: .milliseconds(.random(in: 0...300)))
+                later.setUnanswered(store.path, "left", bytes: 1)
+            }
+            try await eventually("all are carried out") { await errorName { _ = try await store.value("all") } == "" }
+            let last: Value = expectsReply ? .integer(1) : .data([1])
+            try await eventually("the last one wins") { try await store.value("left") == last }
+        }
+    }
+
     /// Runs a test on a machine with a user whose stores have long histories and are not in memory.
     private func withFullStores(_ body: @BusActor (Machine, _ paths: [String]) async throws -> Void) async throws {
         let names = (0..<4).map { "\(notes)\($0)" }

@@ -22,9 +22,16 @@ extension Clients {
             if !call.message.expectsReply { return false }
             return isTurn ? refuse(call, refusal, client) : refuseLater(call, refusal, client)
         }
-        guard isTurn, hasRoom(for: kind, client) else { return putOff(call, kind, client) }
+        let isLater =
+            kind.canWait && client.share.mustWait && client.share.unansweredCalls.hasOne(for: object(of: call))
+        guard isTurn, !isLater, hasRoom(for: kind, client) else { return putOff(call, kind, client) }
         begin(call, kind, client)
         return true
+    }
+
+    /// Returns the last element of the path of a call's object, which all paths of a store have.
+    private func object(of call: IncomingCall) -> String? {
+        call.message.path?.split(separator: "/").last.map(String.init)
     }
 
     private func begin(_ call: IncomingCall, _ kind: CallKind, _ client: Client) {
@@ -106,6 +113,7 @@ extension Clients {
                 kept.dispatch()
             }
             if !call.message.expectsReply { work.kind = .unansweredCall }
+            work.object = object(of: call)
             try client.delivery.wait(work)
         } catch {
             // The user's other programs have taken all room. A program that makes one call at a time goes on.

@@ -96,6 +96,9 @@ final class Delivery {
         }
         if let held = work.held { try share.hold(held) }
         if work.isCall { waitingCalls += 1 }
+        var work = work
+        work.arrival = isNext ? 0 : share.nextArrival()
+        share.unansweredCalls.add(work, self)
         add(work, isNext: isNext)
     }
 
@@ -186,19 +189,37 @@ final class Delivery {
     /// Whether there is room for the next waiting work.
     var canProceed: Bool { waiting.first.map { fits($0.bytes, $0.takesLong) } ?? false }
 
-    /// Does the waiting work for which there is room, until a time.
+    /// Does the waiting work for which there is room, until a time, and before it others' calls that it comes after.
     func proceed(until end: UInt64) {
         if waiting.isEmpty { return }
-        while let next = waiting.first, fits(next.bytes, next.takesLong), EventLoop.now < end {
-            _ = waiting.removeFirst()
-            leave(next)
-            next.work()
-        }
-        if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
+        while EventLoop.now < end, next.doNext() {}
         settle()
     }
 
+    /// The client whose work goes on next, so that this one's can. Each one's call came before that of the one before.
+    private var next: Delivery {
+        var next = self
+        while let call = next.waiting.first, let earlier = share.unansweredCalls.delivery(before: call),
+            earlier !== next
+        {
+            next = earlier
+        }
+        return next
+    }
+
+    /// Does the next waiting work.
+    /// - Returns: `false` if there is none, or no room for it.
+    private func doNext() -> Bool {
+        guard let next = waiting.first, fits(next.bytes, next.takesLong) else { return false }
+        _ = waiting.removeFirst()
+        leave(next)
+        if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
+        next.work()
+        return true
+    }
+
     private func leave(_ work: WaitingWork) {
+        share.unansweredCalls.remove(work)
         if work.isCall { waitingCalls -= 1 }
         if let held = work.held { share.release(held) }
     }

@@ -12,6 +12,8 @@ final class UserShare {
     var counted: [ObjectIdentifier: Delivery] = [:]
     /// The clients with waiting work, by the identity of their deliveries.
     var waiting: [ObjectIdentifier: Delivery] = [:]
+    /// The waiting calls that expect no reply.
+    var unansweredCalls = UnansweredCalls()
     /// The number of subscriptions of all of the user's clients.
     var subscriptions = SubscriptionCount()
     /// The number of the user's clients that hold something.
@@ -36,6 +38,7 @@ final class UserShare {
     private var unread = 0
     private var held = 0
     private var refusals = 0
+    private var arrivals: UInt64 = 0
     /// The bytes of changes of which the user's subscribers are still to be told.
     private var changes = 0
     /// Whether an unmeasured call waits.
@@ -118,6 +121,12 @@ final class UserShare {
             refusals += 1
             pool.refusals += 1
         }
+    }
+
+    /// Returns the number of a call that begins to wait.
+    func nextArrival() -> UInt64 {
+        arrivals += 1
+        return arrivals
     }
 
     /// Counts what a call held that no longer waits.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import SDBus
+
 /// A call or a signal that waits until there is room for what it sends.
 struct WaitingWork {
     /// About how many bytes it sends.
@@ -9,6 +11,11 @@ struct WaitingWork {
     /// What a call holds while it waits; `nil` for a signal.
     let held: HeldSize?
     var kind = Kind.call
+    /// The last element of the path of a call's object, which all paths of a store have; `nil` for what waits no longer
+    /// than it must.
+    var object: String?
+    /// The number of a call among the user's calls that have waited, in their order.
+    var arrival: UInt64 = 0
     let work: () -> Void
 
     enum Kind {
@@ -27,24 +34,71 @@ struct WaitingWork {
 }
 
 /// What waits for a client, in its order.
-struct WaitingLine {
-    // Removed at the front without moving the rest: thousands of calls may wait.
-    private var entries: [WaitingWork?] = []
+typealias WaitingLine = WaitingQueue<WaitingWork>
+
+extension WaitingLine {
+    /// - Parameter isNext: whether it comes before everything else.
+    mutating func add(_ work: WaitingWork, isNext: Bool) {
+        if isNext { prepend(work) } else { append(work) }
+    }
+
+    /// Removes the signal of a subscription, if it waits.
+    mutating func removeSignal(of subscription: AnyObject) { removeFirst { $0.isSignal(of: subscription) } }
+}
+
+/// The calls of a user that wait and expect no reply, by their objects and in their order. Later calls for the same
+/// object wait for them: whoever sent them may have ended, and the user's other programs then expect to find them done.
+@BusActor
+struct UnansweredCalls {
+    private var queues: [String: WaitingQueue<(arrival: UInt64, delivery: Delivery)>] = [:]
+
+    nonisolated init() {}
+
+    mutating func add(_ call: WaitingWork, _ delivery: Delivery) {
+        guard call.isUnansweredCall, let object = call.object else { return }
+        queues[object, default: WaitingQueue()].append((call.arrival, delivery))
+    }
+
+    mutating func remove(_ call: WaitingWork) {
+        guard call.isUnansweredCall, let object = call.object else { return }
+        queues[object]?.removeFirst { $0.arrival == call.arrival }
+        if queues[object]?.isEmpty == true { queues[object] = nil }
+    }
+
+    /// Whether one for an object waits.
+    func hasOne(for object: @autoclosure () -> String?) -> Bool {
+        !queues.isEmpty && object().map { queues[$0] != nil } == true
+    }
+
+    /// Returns the client whose calls have to go on before a call; `nil` if there is none, or it has no room.
+    func delivery(before call: WaitingWork) -> Delivery? {
+        guard let object = call.object, let queue = queues[object] else { return nil }
+        for earlier in queue {
+            if earlier.arrival >= call.arrival { return nil }
+            if earlier.delivery.canProceed { return earlier.delivery }
+        }
+        return nil
+    }
+}
+
+/// A queue from whose front elements are taken without moving the rest: thousands of calls may wait.
+struct WaitingQueue<Element>: Sequence {
+    private var entries: [Element?] = []
     private var start = 0
 
     var isEmpty: Bool { start == entries.count }
 
-    var first: WaitingWork? { isEmpty ? nil : entries[start] }
+    var first: Element? { isEmpty ? nil : entries[start] }
 
-    /// - Parameter isNext: whether it comes before everything else.
-    mutating func add(_ work: WaitingWork, isNext: Bool) {
-        guard isNext else { return entries.append(work) }
-        if start == 0 { return entries.insert(work, at: 0) }
+    mutating func append(_ element: Element) { entries.append(element) }
+
+    mutating func prepend(_ element: Element) {
+        if start == 0 { return entries.insert(element, at: 0) }
         start -= 1
-        entries[start] = work
+        entries[start] = element
     }
 
-    mutating func removeFirst() -> WaitingWork? {
+    mutating func removeFirst() -> Element? {
         guard let first else { return nil }
         entries[start] = nil
         start += 1
@@ -55,11 +109,11 @@ struct WaitingLine {
         return first
     }
 
-    /// Removes the signal of a subscription, if it waits.
-    mutating func removeSignal(of subscription: AnyObject) {
-        guard let index = entries[start...].firstIndex(where: { $0?.isSignal(of: subscription) == true }) else {
-            return
-        }
-        entries.remove(at: index)
+    /// Removes the first element that is wanted.
+    mutating func removeFirst(where isWanted: (Element) -> Bool) {
+        guard let index = entries[start...].firstIndex(where: { $0.map(isWanted) == true }) else { return }
+        if index == start { _ = removeFirst() } else { entries.remove(at: index) }
     }
+
+    func makeIterator() -> some IteratorProtocol<Element> { entries[start...].lazy.compactMap(\.self).makeIterator() }
 }
