@@ -70,6 +70,31 @@ struct AdministrationTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `calls that wait while their user's data is removed are answered`() async throws {
+        try await withMachine { machine in
+            let (store, root) = (try machine.store(), try machine.client(as: 0))
+            try await store.set("key", .integer(1))
+            nonisolated(unsafe) let clients = try (0..<10).map { _ in try RawClient(machine.bus, as: Users.client) }
+            for client in clients {
+                for number: UInt32 in 0..<120 { client.set(store.path, "key", number, later: true) }
+            }
+            let answered = Task.detached {
+                try clients.map { client in
+                    var replies = 0
+                    let end = ContinuousClock.now + .seconds(60)
+                    while replies < 120, ContinuousClock.now < end {
+                        replies += try #require(client.turn(waiting: 100)).count { $0.replySerial > 1 }
+                    }
+                    return replies
+                }
+            }
+            try await eventually("some are answered") { try await store.value("key") != .integer(1) }
+            try await delete(root, "u\(store.client.uid)", 1)
+            for replies in try await answered.value { #expect(replies == 120) }
+        }
+    }
+
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: ["a domain", "a manifest"])
     func `data replaces no user's domains or manifests unasked`(what: String) async throws {
         try await withMachine { machine in

@@ -91,7 +91,7 @@ final class Client: PeerContext {
         delivery.close()
     }
 
-    /// Releases what a client of root holds of a user's data.
+    /// Releases what the client holds of a user's data. Its calls find what is there afterwards.
     func leave(_ user: User) { release { $0 === user } }
 
     private func release(where isWanted: (User?) -> Bool) {

@@ -89,9 +89,7 @@ final class Clients {
     /// Releases what clients hold of a user's data, and closes it, because it becomes another user's or is removed.
     func leave(_ user: User) {
         daemon.writes.commit()
-        for presence in present.values {
-            if presence.client.uid == user.uid { left(presence.peer) } else { presence.client.leave(user) }
-        }
+        for presence in present.values { presence.client.leave(user) }
         daemon.users.close(user)
     }
 
