@@ -70,11 +70,14 @@ package struct OutboxFile: Sendable {
     }
 
     /// Adds writes.
+    /// - Parameter isRepeated: whether a write was added before, so that another process's is later that has replaced it.
     /// - Returns: whether the writes are on disk.
     @discardableResult
-    package func add(_ writes: [Outbox.Write]) -> Bool {
+    package func add(
+        _ writes: [Outbox.Write], isRepeated: (Outbox.Write) -> Bool = { _ in false }
+    ) -> Bool {
         do throws(SystemError) {
-            return try withLock { addLocked(writes) }
+            return try withLock { addLocked(writes, isRepeated) }
         } catch {
             let reason =
                 error.number == EWOULDBLOCK ? "another process is changing them, and doesn't go on" : "\(error)"
@@ -82,7 +85,7 @@ package struct OutboxFile: Sendable {
         }
     }
 
-    private func addLocked(_ writes: [Outbox.Write]) -> Bool {
+    private func addLocked(_ writes: [Outbox.Write], _ isRepeated: (Outbox.Write) -> Bool) -> Bool {
         for path in paths {
             var outbox: Outbox
             switch load(path, settingAside: true) {
@@ -92,7 +95,7 @@ package struct OutboxFile: Sendable {
             case .none: outbox = Outbox(domain: domain)
             case .outbox(let present): outbox = present
             }
-            outbox.add(writes, now: DefaultsProcess.now)
+            outbox.add(writes, now: DefaultsProcess.now, isRepeated: isRepeated)
             return replace(path, by: outbox)
         }
         return false

@@ -8,6 +8,8 @@ package final class Outboxes: Sendable {
     private struct Filling {
         /// Taken with the first write that is put into an outbox.
         var owner: OutboxOwner?
+        /// When the writes were made that this process has put into outboxes, by domains.
+        var times: [Text: [Outbox.Write.Target: Int64]] = [:]
         var isComplaintMade = false
     }
 
@@ -69,7 +71,10 @@ package final class Outboxes: Sendable {
         let owner = filling.owner.flatMap { $0.isSeen ? $0 : nil } ?? OutboxOwner(in: directory)
         filling.owner = owner
         _ = filled.withLock { $0.insert(domain) }
-        return file.add(writes.map { $0.owned(by: owner, program) })
+        let former = filling.times[domain] ?? [:]
+        let isKept = file.add(writes.map { $0.owned(by: owner, program) }) { former[$0.target] == $0.time }
+        if isKept { filling.times[domain] = Dictionary(writes.map { ($0.target, $0.time) }) { $1 } }
+        return isKept
     }
 
     private static let homeless = """

@@ -104,14 +104,19 @@ package struct Outbox: Equatable, Sendable {
 
     /// Adds writes. The later one of the same key and layer stays: of one process, that is the one added last, and so it
     /// is if the other one's clock was ahead of `now`.
-    /// - Parameter now: the time, in microseconds since 1970-01-01T00:00:00Z.
-    package mutating func add(_ added: [Write], now: Int64 = .max) {
+    /// - Parameters:
+    ///   - now: the time, in microseconds since 1970-01-01T00:00:00Z.
+    ///   - isRepeated: whether a write was added before, so that another process's is later that has replaced it.
+    package mutating func add(
+        _ added: [Write], now: Int64 = .max, isRepeated: (Write) -> Bool = { _ in false }
+    ) {
         var places = Dictionary(writes.enumerated().map { ($1.target, $0) }) { $1 }
         var replaced: Set<Int> = []
         for write in added {
             if let place = places[write.target] {
                 let present = writes[place]
-                if present.owner != write.owner, present.time > write.time, present.time <= now { continue }
+                let isLater = present.time > write.time && present.time <= now || isRepeated(write)
+                if present.owner != write.owner, isLater { continue }
                 replaced.insert(place)
             }
             places[write.target] = writes.count
