@@ -245,7 +245,7 @@ let package = Package(
             name: "DefaultsDomainsTests",
             dependencies: [
                 "DefaultsDomains", "UbiquitousStore", "ManagedDefaults", "UbiquitousStoreTesting", "StoreBus", "SDBus",
-                "SeededRandom", "PropertyList", "IsolatedApp", "defaults-app",
+                "SeededRandom", "PropertyList", "Files", "IsolatedApp", "defaults-app",
             ]),
         // A module in which everything is the main actor's by default, as in Xcode's template.
         .target(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DefaultsDomains
+import Files
 import Foundation
 import Glibc
 import PropertyList
@@ -14,14 +15,14 @@ struct OutboxesTests {
         Outbox.Write(key: key, value: value, isHost: false, time: 1, generation: 0)
     }
 
-    @Test func `what the service has taken while the file was written is taken out`() {
+    @Test func `what the service has taken while the file was written is taken out`() throws {
         let outboxes = Outboxes(directory: directory)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let (taken, pending) = (write("a", .integer(1)), write("b", .integer(2)))
         var answers = [[taken, pending], [pending]]
         #expect(outboxes.fill([domain]) { _ in answers.removeFirst() })
         #expect(kept() == [pending])
-        outboxes.update(domain) { _ in [] }
+        try outboxes.update(domain) { _ in [] }
         #expect(outboxes.file(domain)?.exists == false)
         #expect(!outboxes.isFilled(domain))
     }
@@ -45,17 +46,46 @@ struct OutboxesTests {
         #expect(file.abandoned().map(\.key) == ["a"])
         #expect(kept() == [ended, running])
         // It takes out nothing of another one.
-        outboxes.update(domain) { _ in [] }
+        try outboxes.update(domain) { _ in [] }
         #expect(kept() == [ended])
     }
 
-    @Test func `what waits in an outbox follows what is pending, and nothing new gets in before it is filled again`() {
+    @Test func `what waits in an outbox follows what is pending, and nothing new gets in before it is filled again`()
+        throws
+    {
         let outboxes = Outboxes(directory: directory)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         #expect(outboxes.fill([domain]) { _ in [write("a", .integer(1)), write("b", .integer(1))] })
-        outboxes.update(domain) { _ in [write("a", nil), write("c", .integer(1))] }
+        try outboxes.update(domain) { _ in [write("a", nil), write("c", .integer(1))] }
         #expect(kept() == [write("a", nil)])
         #expect(outboxes.isFilled(domain))
+    }
+
+    @Test func `what another process has put in place of a write stays, though the clock was ahead`() {
+        let (first, second) = (Outboxes(directory: directory), Outboxes(directory: directory))
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var early = write("a", .integer(1))
+        early.time = .max / 2
+        #expect(first.fill([domain]) { _ in [early] })
+        #expect(second.fill([domain]) { _ in [write("a", .integer(2))] })
+        #expect(first.fill([domain]) { _ in [early, write("b", .integer(1))] })
+        #expect(kept() == [write("a", .integer(2)), write("b", .integer(1))])
+        early.time += 1
+        #expect(first.fill([domain]) { _ in [early] })
+        #expect(kept() == [early])
+    }
+
+    @Test func `an outbox that another process keeps locked is changed later`() throws {
+        let outboxes = Outboxes(directory: directory)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        #expect(outboxes.fill([domain]) { _ in [write("a", .integer(1))] })
+        let lock = open("\(directory)/\(domain).lock", O_RDWR)
+        #expect(flock(lock, LOCK_EX) == 0)
+        #expect(throws: SystemError(EWOULDBLOCK)) { try outboxes.update(domain) { _ in [] } }
+        #expect(outboxes.isFilled(domain) && kept()?.isEmpty == false)
+        close(lock)
+        try outboxes.update(domain) { _ in [] }
+        #expect(!outboxes.isFilled(domain) && kept() == nil)
     }
 
     @Test func `a process whose lock others no longer see takes another one`() throws {

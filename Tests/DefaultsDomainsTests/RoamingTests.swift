@@ -300,6 +300,24 @@ struct RoamingTests {
         }
     }
 
+    @Test func `what an outbox has is sent by its program once it can be taken out`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set("early", forKey: "own")
+            let file = OutboxFile(domain: Text(editor), directory: desk.outboxes)
+            try await eventually("it is kept") { file.exists }
+            let lock = open("\(desk.outboxes)/\(editor).lock", O_RDWR)
+            #expect(flock(lock, LOCK_EX) == 0)
+            try await desk.device.start()
+            try await Task.sleep(for: .seconds(2))
+            // If the program ended now, the next one would deliver it over what others have set meanwhile.
+            #expect(try await desk.other().snapshot().values.isEmpty)
+            close(lock)
+            try await eventually("the service has it") { !defaults.isUnsettled }
+            try await eventually("the outbox is removed") { !file.exists }
+        }
+    }
+
     @Test func `what a program means for the domain itself is not delivered to the store`() async throws {
         try await DefaultsDesk.with(try Self.options(program: "/another")) { (desk: DefaultsDesk) async throws in
             let (store, other) = (try await synced(desk), try await desk.other())

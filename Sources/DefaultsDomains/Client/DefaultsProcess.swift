@@ -4,6 +4,7 @@
 // observers and of the store of keys that roam. No code of the app is called while one is held: observers are called on a queue, and what
 // the app's closures hold is released outside.
 
+internal import Files
 internal import Foundation
 internal import Glibc
 internal import ManagedDefaults
@@ -17,6 +18,8 @@ internal import UbiquitousStore
 final class DefaultsProcess: Sendable {
     /// The queue on which observers are called.
     static let queue = DispatchQueue(label: "org.example.UbiquitousStore.defaults")
+    /// The queue on which outboxes are changed, which may take long.
+    static let outboxQueue = DispatchQueue(label: "org.example.UbiquitousStore.outboxes")
 
     /// How long a read may wait for a service that exists but doesn't answer, in seconds. After that, no read waits
     /// until the service answers.
@@ -31,6 +34,8 @@ final class DefaultsProcess: Sendable {
     let program: String?
     /// The outboxes, in which this process leaves writes for the next one.
     let outboxes: Outboxes
+    /// The domains whose outboxes could not be changed.
+    private let overdueOutboxes = Mutex<Set<Text>>([])
     /// The wanted domains, and the threads that wait for them.
     let gates = DomainGates()
     let state: Mutex<DefaultsState>
@@ -241,19 +246,50 @@ final class DefaultsProcess: Sendable {
     /// Makes an outbox follow what the service has acknowledged, so that no process delivers it over newer values.
     func updateOutbox(_ domain: Text, done: @escaping @Sendable () -> Void = {}) {
         guard outboxes.isFilled(domain) else { return done() }
-        Self.queue.async { [self] in
-            outboxes.update(domain, pending: pendingWrites)
+        Self.outboxQueue.async { [self] in
+            do { try outboxes.update(domain, pending: pendingWrites) } catch { updateOutboxLater(domain) }
             done()
+        }
+    }
+
+    /// Tries again every ten seconds. A process may be stopped that has the outbox's lock, or the disk may be full.
+    private func updateOutboxLater(_ domain: Text) {
+        guard overdueOutboxes.withLock({ $0.insert(domain).inserted }) else { return }
+        Self.outboxQueue.asyncAfter(deadline: .now() + 10) { [self] in
+            _ = overdueOutboxes.withLock { $0.remove(domain) }
+            updateOutbox(domain)
         }
     }
 
     /// Makes an outbox follow what is about to be sent. If the process ended after an acknowledgement, and before it
     /// could take an older value out, that would be delivered. It is no older one for the service if the newer write was
     /// the removal of a key that was not there, which changes nothing.
+    ///
+    /// If another process keeps the outbox locked, this waits for it for a while.
     func updateOutboxBeforeSending(_ domain: Text) async {
-        guard outboxes.isFilled(domain) else { return }
-        await withCheckedContinuation { continuation in updateOutbox(domain) { continuation.resume() } }
+        var tries = 0
+        while tries < Self.lockedOutboxTries, outboxes.isFilled(domain) {
+            do throws(SystemError) { return try await updateOutboxNow(domain) } catch {
+                guard error.number == EWOULDBLOCK else { return updateOutboxLater(domain) }
+            }
+            tries += 1
+        }
     }
+
+    private func updateOutboxNow(_ domain: Text) async throws(SystemError) {
+        let result: Result<Void, SystemError> = await withCheckedContinuation { continuation in
+            Self.outboxQueue.async { [self] in
+                let result = Result { () throws(SystemError) in
+                    try outboxes.update(domain, pending: pendingWrites)
+                }
+                continuation.resume(returning: result)
+            }
+        }
+        try result.get()
+    }
+
+    /// How often to try to change an outbox that another process keeps locked, for a second each time.
+    private static let lockedOutboxTries = 20
 
     /// Notes what this process has delivered for ended ones.
     func noteDelivered(_ writes: [Outbox.Write], _ domain: Text) {

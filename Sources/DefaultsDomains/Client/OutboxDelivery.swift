@@ -108,7 +108,7 @@ package struct OutboxDelivery {
                 prepared.unanswered.append(write.value)
                 return prepared
             }
-        } catch let error as SystemError where error.number == EWOULDBLOCK {
+        } catch let error where error.number == EWOULDBLOCK {
             // Another process is stopped while it has the lock, and the file can't be removed either.
             return error
         } catch {

@@ -5,7 +5,7 @@
 // outbox of another version of this library stays for that version; this one then uses <domain>.plist.v1, which is no
 // other domain's name. The file .owners tells which processes run: see OutboxOwner.
 
-internal import Files
+package import Files
 internal import Foundation
 internal import Glibc
 internal import PlainText
@@ -112,7 +112,7 @@ package struct OutboxFile: Sendable {
 
     /// Replaces each write by what a closure returns for it, or removes it.
     /// - Throws: why the outbox is as it was.
-    package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws {
+    package func update(_ body: (Outbox.Write) -> Outbox.Write?) throws(SystemError) {
         try withLock(attempts: 100) { () throws(SystemError) in
             for (path, outbox) in updated(settingAside: true, body) {
                 if outbox.writes.isEmpty {
@@ -228,7 +228,7 @@ package struct OutboxFile: Sendable {
     ///   be slow, and a process may be stopped while it has the lock.
     /// - Throws: EWOULDBLOCK if another process keeps it.
     private func withLock<T>(
-        attempts: Int = 2000, _ body: () throws(SystemError) -> T
+        attempts: Int = 500, _ body: () throws(SystemError) -> T
     ) throws(SystemError) -> T {
         try Self.make(directory)
         let lock = try Files.check { open(stem + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Files
 package import PropertyList
 internal import Synchronization
 
@@ -50,15 +51,16 @@ package final class Outboxes: Sendable {
         filling.withLock { filling in
             domains.reduce(true) { isKept, domain in
                 let isAdded = add(pending(domain), to: domain, &filling)
-                update(domain, filling, pending)
+                try? update(domain, filling, pending)
                 return isKept && isAdded
             }
         }
     }
 
     /// Makes the writes that this process has put into an outbox those that are pending now, and removes the others.
-    package func update(_ domain: Text, pending: (Text) -> [Outbox.Write]) {
-        filling.withLock { update(domain, $0, pending) }
+    /// - Throws: why the outbox is as it was; EWOULDBLOCK if another process keeps it locked.
+    package func update(_ domain: Text, pending: (Text) -> [Outbox.Write]) throws(SystemError) {
+        try filling.withLock { filling throws(SystemError) in try update(domain, filling, pending) }
     }
 
     private func add(_ writes: [Outbox.Write], to domain: Text, _ filling: inout Filling) -> Bool {
@@ -82,18 +84,20 @@ package final class Outboxes: Sendable {
         XDG_STATE_HOME nor HOME names one, or the program is set-user-ID. They are lost when the program ends.
         """
 
-    private func update(_ domain: Text, _ filling: Filling, _ pending: (Text) -> [Outbox.Write]) {
+    private func update(
+        _ domain: Text, _ filling: Filling, _ pending: (Text) -> [Outbox.Write]
+    ) throws(SystemError) {
         guard isFilled(domain), let owner = filling.owner, let file = file(domain) else { return }
         let pending = Dictionary(pending(domain).map { ($0.target, $0) }) { $1 }
         var isEmpty = true
-        let isUpdated: Void? = try? file.update { write in
+        try file.update { write in
             guard write.owner == owner.number else { return write }
             guard var own = pending[write.target]?.owned(by: owner, program) else { return nil }
             isEmpty = false
             if own.value == write.value { own.time = write.time }
             return own
         }
-        if isUpdated != nil, isEmpty { _ = filled.withLock { $0.remove(domain) } }
+        if isEmpty { _ = filled.withLock { $0.remove(domain) } }
     }
 }
 

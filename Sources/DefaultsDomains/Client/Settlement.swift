@@ -74,8 +74,8 @@ struct Settlement {
         return process.outboxes.fill(domains, pending: process.pendingWrites)
     }
 
-    /// Fills the outboxes on the observers' queue.
+    /// Fills the outboxes on their queue.
     func fillOutboxesSoon() {
-        DefaultsProcess.queue.async { if process.isUnsettled { _ = fillOutboxes() } }
+        DefaultsProcess.outboxQueue.async { if process.isUnsettled { _ = fillOutboxes() } }
     }
 }
