@@ -101,7 +101,7 @@ final class DefaultsLink {
                 if !left.isEmpty { continue opening }
                 take(domains, process)
                 // A domain that doesn't exist for this program is empty.
-                process.gates.open(names)
+                process.gates.open(Set(names).subtracting(domains.map(\.name)))
                 opened.formUnion(names)
             }
         }

@@ -130,7 +130,16 @@ final class DefaultsProcess: Sendable {
             }
             if let managed = domain.managed { update.managed(domain.name, managed, &state) }
         }
-        gates.open([domain.name])
+        openIfComplete(domain.name)
+    }
+
+    /// Lets those go on who wait for a domain, once all of it has arrived.
+    private func openIfComplete(_ domain: Text) {
+        let isComplete = state.withLock { state in
+            state.managed[domain] != nil && state.layers[.domain(domain)]?.generation != nil
+                && state.layers[.host(domain)]?.generation != nil
+        }
+        if isComplete { gates.open([domain]) }
     }
 
     /// Handles the loss of the service: whatever waits for it continues with what is known.
@@ -360,6 +369,7 @@ final class DefaultsProcess: Sendable {
                 snapshot.generation, isComplete: snapshot.isComplete, snapshot.values, removed: snapshot.removed)
             update.layer(layer, keys, state)
         }
+        if let domain = layer.place?.domain { openIfComplete(domain) }
     }
 
     /// Takes over the managed settings of the app's domain, and which of its keys roam.
@@ -371,6 +381,7 @@ final class DefaultsProcess: Sendable {
 
     func managed(_ domain: Text, _ managed: ManagedDomain) {
         change(reason: ChangeReason.managed) { state, update in update.managed(domain, managed, &state) }
+        openIfComplete(domain)
     }
 
     func managed(_ domain: Text) -> ManagedDomain { state.withLock { $0.managed[domain] ?? ManagedDomain() } }
