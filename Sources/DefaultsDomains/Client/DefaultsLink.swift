@@ -248,7 +248,9 @@ final class DefaultsLink {
             guard attempt == self.attempt else { return }
             do {
                 let generation = try await (call.isIndivisible ? Patience.long : .none).call {
-                    try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
+                    // After the service has gone, the write is a late one, and is made again as such.
+                    guard attempt == self.attempt else { throw Self.notRunning }
+                    return try await connection.apply(call.changes, to: place, unlessChangedSince: call.since)
                 }
                 guard attempt == self.attempt else { return }
                 process.acknowledged(layer, generation)
