@@ -79,8 +79,11 @@ final class SharedStore: Sendable {
         OwnProcess.isThis && EventLoop.shared.isIsolatingCurrentContext() != true
     }
 
-    private func awaitFirstSnapshot() {
-        if Self.canWait { _ = firstSnapshot.wait(atMost: Self.readPatience) }
+    /// Waits until the first snapshot has arrived, or waiting for it is pointless, for a number of seconds at most.
+    func awaitFirstSnapshot(atMost seconds: Double = SharedStore.readPatience) {
+        // Nothing waits twice.
+        if copy.withLock({ $0.isReadable }) { return }
+        if Self.canWait { _ = firstSnapshot.wait(atMost: seconds) }
         copy.withLock { $0.readEarly() }
     }
 

@@ -39,8 +39,8 @@ package final class StoreMirror: Sendable {
     /// Whether the service's values have arrived.
     package var isLoaded: Bool { store.hasSnapshot }
 
-    /// Waits until the service's values have arrived, for half a second at most.
-    package func awaitValues() { _ = store.values }
+    /// Waits until the service's values have arrived, for a number of seconds at most.
+    package func awaitValues(atMost seconds: Double) { store.awaitFirstSnapshot(atMost: seconds) }
 
     /// Brings the copy up to date, if the service can be reached.
     package func refresh() async { try? await store.refresh() }

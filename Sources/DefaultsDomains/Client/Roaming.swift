@@ -146,9 +146,10 @@ extension DefaultsProcess {
 
     /// Waits a while for the store's values.
     func awaitRoaming(_ domain: Text) {
-        if EventLoop.shared.isIsolatingCurrentContext() == true || gates.isAbsent { return }
+        // A service that has not answered about domains doesn't answer about stores either.
+        if EventLoop.shared.isIsolatingCurrentContext() == true || gates.isAbsent || gates.silence.isSilent { return }
         guard let mirror = mirror(domain), !mirror.isLoaded else { return }
-        mirror.awaitValues()
+        mirror.awaitValues(atMost: Self.readPatience)
         storeChanged(domain, nil)
     }
 
