@@ -84,7 +84,7 @@ package final class Daemon {
         try register()
         connection.onDisconnect = { self.end("The connection to the bus was lost.", code: 1) }
         connection.names.onLost = { self.end("The service's name was lost.", code: 1) }
-        manifests.onChange = { self.manifestsChanged() }
+        manifests.onChange = { self.manifestsChanged($0) }
         managed.onChange = { self.managedSettingsChanged($0) }
         signals = [
             EventLoop.shared.onSignal(SIGTERM) { self.stop() },
@@ -251,19 +251,27 @@ package final class Daemon {
         armIdleTimer()
     }
 
-    private func manifestsChanged() {
+    private func manifestsChanged(_ former: ManifestSet) {
         clients.forgetPaths()
         for user in users.all { user.localKeys.renew() }
+        let changes = manifests.manifests.roamingDifference(from: former)
+            .mapValues { ChangedKeys(Set($0.map(Key.init(unchecked:)))) }
+        if changes.isEmpty { return }
+        notifyOfManagedChanges { layer, _ in layer.layer.flatMap { changes[$0.domain] } ?? ChangedKeys([]) }
     }
 
-    /// Notifies the subscribers of domains in which managed settings have changed.
     private func managedSettingsChanged(_ former: ManagedSettings) {
-        let layers = users.all.flatMap(\.storesInUse).filter { $0.layer?.isHost == false }
         let changes = ManagedChanges(from: former, to: managed.settings)
+        notifyOfManagedChanges { changes.keys(of: $0, for: $1) }
+    }
+
+    /// Notifies the subscribers of domains in which managed settings, or which keys roam, have changed.
+    private func notifyOfManagedChanges(_ keys: @escaping @BusActor (UserStore, Peer) -> ChangedKeys) {
+        let layers = users.all.flatMap(\.storesInUse).filter { $0.layer?.isHost == false }
         EventLoop.task {
             let slices = Slices(of: .service)
             for layer in layers {
-                layer.notifyEach(.managedChange) { changes.keys(of: layer, for: $0) }
+                layer.notifyEach(.managedChange) { keys(layer, $0) }
                 await slices.pauseIfDue()
             }
         }

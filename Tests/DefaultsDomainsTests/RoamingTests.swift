@@ -201,6 +201,38 @@ struct RoamingTests {
         }
     }
 
+    @Test func `a program that runs follows a manifest that makes other keys roam`() async throws {
+        try await Self.with { (desk: DefaultsDesk) async throws in
+            let (defaults, other) = (desk.settings(), try await desk.other())
+            defaults.set("red", forKey: "colour")
+            try await desk.settle(defaults)
+            try await other.apply([("colour", .string("own")), ("lesson", .integer(1))])
+            var manifest = try #require(Self.options().manifests.first)
+            manifest.ubiquitousDefaults = ["lesson"]
+            try manifest.xml.write(
+                toFile: desk.device.manifestDirectory + "/app0.plist", atomically: true, encoding: .utf8)
+            try await eventually("the colour roams no longer") { defaults.string(forKey: "colour") == "own" }
+            defaults.set(2, forKey: "lesson")
+            try await desk.settle(defaults)
+            #expect(defaults.explain("lesson").first?.layer == "synced store")
+        }
+    }
+
+    @Test func `a program that runs follows a manifest that is installed meanwhile`() async throws {
+        try await DefaultsDesk.with { (desk: DefaultsDesk) async throws in
+            let defaults = desk.settings()
+            defaults.set("red", forKey: "colour")
+            try await desk.settle(defaults)
+            let manifest = try #require(Self.options().manifests.first)
+            try manifest.xml.write(
+                toFile: desk.device.manifestDirectory + "/app0.plist", atomically: true, encoding: .utf8)
+            try await eventually("the colour roams") {
+                defaults.set("green", forKey: "colour")
+                return defaults.explain("colour").first?.layer == "synced store"
+            }
+        }
+    }
+
     @Test func `what the store can't hold is ignored and told, at once or when the service says so`() async throws {
         try await Self.with { (desk: DefaultsDesk) async throws in
             let other = try await desk.other()

@@ -340,11 +340,15 @@ final class DefaultsLink {
             do {
                 // All programs read them at once when a file has changed.
                 try await Patience().call {
-                    if process.mayRoam(domain) {
-                        // Only this call returns the keys that the manifest makes roam.
-                        let opened = try await connection.openDomains(
-                            [domain.string], program: process.program, subscribing: false)
-                        if attempt == self.attempt, let domain = opened.first { process.managed(domain) }
+                    // Only this call returns the keys that the manifest makes roam, and nothing of a large domain.
+                    let opened =
+                        process.program == nil && !process.mayRoam(domain)
+                        ? nil
+                        : try await connection.openDomains(
+                            [domain.string], program: process.program, subscribing: false
+                        ).first
+                    if let opened, opened.managed != nil {
+                        if attempt == self.attempt { process.managed(opened) }
                     } else {
                         let managed = try await connection.managed(LayerAddress(domain, uid: uid))
                         if attempt == self.attempt { process.managed(domain, managed) }

@@ -21,8 +21,8 @@ final class ManifestDirectories {
     private(set) var manifests = ManifestSet()
     /// Which files and directories are refused or can't be read, in sentences.
     private(set) var problems: [String] = []
-    /// Called after the directories were read, because the manifests may have changed.
-    var onChange: (() -> Void)?
+    /// Called with the former manifests after the directories were read, because they may have changed.
+    var onChange: ((ManifestSet) -> Void)?
 
     init(_ paths: [String], logger: Logger) {
         (self.paths, self.logger) = (paths, logger)
@@ -58,8 +58,9 @@ final class ManifestDirectories {
         let resolved = ManifestSet.resolve(found.map { ($0.key, $0.value) })
         problems += resolved.problems.map { "Manifests are refused: \($0)." }
         for problem in problems { logger.warning("\(problem)") }
+        let former = manifests
         manifests = resolved.set
-        onChange?()
+        onChange?(former)
     }
 
     /// Reads the directories now if one has changed, before a caller is refused. It doesn't wait for further changes.

@@ -38,6 +38,28 @@ struct ManifestSet {
     /// All manifests in the set.
     var all: [Manifest] { byIdentifier.values.flatMap { $0 } + withoutStore }
 
+    /// Returns the patterns of keys that roam by these manifests and not by former ones, or the other way round, or in
+    /// another store, by the domains of their apps.
+    func roamingDifference(from former: ManifestSet) -> [String: Set<String>] {
+        roaming.symmetricDifference(former.roaming)
+            .reduce(into: [:]) { $0[$1.domain, default: []].insert($1.pattern) }
+    }
+
+    private struct Roaming: Hashable {
+        let domain: String
+        let pattern: String
+        let store: String?
+    }
+
+    private var roaming: Set<Roaming> {
+        Set(
+            all.flatMap { manifest in
+                manifest.ubiquitousDefaults.map {
+                    Roaming(domain: manifest.applicationIdentifier, pattern: $0, store: manifest.identifier)
+                }
+            })
+    }
+
     /// The declared identifiers, sorted.
     var identifiers: [String] { byIdentifier.keys.sorted() }
 
