@@ -193,6 +193,30 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root has other users' data"))
+    func `data that the service can't use keeps nobody else's from being restored`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            terminal.device.kill()
+            let (state, files) = (terminal.device.stateDirectory, FileManager.default)
+            try files.copyItem(atPath: state + "/u0", toPath: state + "/u1")
+            try "daemon".write(toFile: state + "/u1/user", atomically: false, encoding: .utf8)
+            try files.removeItem(atPath: state + "/u0/stores.sqlite")
+            try files.createDirectory(atPath: state + "/u0/stores.sqlite", withIntermediateDirectories: false)
+            let archive = terminal.file("data.tar")
+            let tar = try Process.run(
+                URL(filePath: "/usr/bin/env"), arguments: ["tar", "-C", state, "-cf", archive, "u0", "u1"])
+            tar.waitUntilExit()
+            #expect(tar.terminationStatus == 0)
+            try await Terminal.with { (other: Terminal) async throws in
+                let result = try await other.ctl("admin", "restore", archive)
+                #expect(result.code == 3 && result.output.contains("daemon has the data of daemon"), "\(result)")
+                #expect(result.error.contains("root doesn't get the data of root; u0.root."), "\(result)")
+                #expect(try await other.ctl("get", "theme", "-s", notes, "--user", "daemon").output == "dark")
+            }
+        }
+    }
+
     @Test(.enabled(if: geteuid() == 0, "it needs root, to have a disk that is full"))
     func `an archive that the disk has no room for is not called broken, and leaves nothing`() async throws {
         try await Terminal.with { terminal in

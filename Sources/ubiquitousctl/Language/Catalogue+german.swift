@@ -595,6 +595,8 @@ extension Catalogue {
         "{1} can't be unpacked{2}.": "{1} lässt sich nicht entpacken{2}.",
         "{1} can't name a store.": "{1} kann kein Name eines Speichers sein.",
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
+        "{1} doesn't get the data of {2}; {3} is set aside.":
+            "{1} bekommt die Daten von {2} nicht; {3} wurde beiseitegelegt.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
         "{1} follows the value; put quotes around a value with spaces, and --store before a store.":

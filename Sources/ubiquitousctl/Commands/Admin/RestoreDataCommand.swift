@@ -17,7 +17,9 @@ struct RestoreDataCommand: ServiceCommand {
             set aside, and "admin adopt" gives it to a user. If the user already has values or an account, the data \
             from the archive is set aside too, and the command exits with 3; with --replace, it restores that data and \
             sets aside what the user has. Of the copies set aside, the newest four of each user are kept. Restart the \
-            service ("systemctl restart ubiquitous-store") so that open programs show the restored values.
+            service ("systemctl restart ubiquitous-store") so that open programs show the restored values. Data that \
+            the service can't use, for example because a newer version wrote it, stays set aside; the command goes on, \
+            and exits with 3.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -49,23 +51,23 @@ struct RestoreDataCommand: ServiceCommand {
         let present = Set(try await object.data().map(\.name))
         let arrived = try unpack(
             as: try await ServiceOwner(object), besides: present, naming: only + names.keys.sorted())
-        var isRefused = false
+        var (isRefused, isGiven) = (false, false)
         if check {
             isRefused = try await !isReported(arrived, names, present, object)
         } else {
             var all = present.union(arrived.map(\.name))
-            for data in arrived where !(try await isAdopted(data, by: names[data.user] ?? data.user, &all, object)) {
-                isRefused = true
+            for data in arrived {
+                switch try await adopt(data, by: names[data.user] ?? data.user, &all, object) {
+                case .given: isGiven = true
+                case .setAside: break
+                case .refused: isRefused = true
+                }
             }
             try await RestoredCopies.tidy(object)
-            if arrived.contains(where: { !$0.wasSetAside }) { Output.remark(Self.restart) }
+            if isGiven { Output.remark(AdoptCommand.restart) }
         }
         if isRefused { throw ReportedFailure(outcome: .refused) }
     }
-
-    private static let restart: Sentence = """
-        Open programs show the restored values once the service has been restarted ("systemctl restart ubiquitous-store")
-        """
 
     private func newNames() throws -> [String: String] {
         var names: [String: String] = [:]
@@ -111,31 +113,46 @@ struct RestoreDataCommand: ServiceCommand {
         data.wasSetAside ? "as in the archive" : "there is no user \(Output.quoted(user)) here"
     }
 
+    private enum Adoption {
+        case given
+        /// As in the archive, or because there is no such user.
+        case setAside
+        /// The user has data already, which is in the way, or the service can't use this.
+        case refused
+    }
+
     /// Gives unpacked data to the user of a name, and prints the result.
     /// - Parameter all: the names of all data, to which what this adds is added.
-    /// - Returns: `false` if the user has data already, which is in the way.
     @BusActor
-    private func isAdopted(
+    private func adopt(
         _ data: ArrivedData, by user: String, _ all: inout Set<String>, _ object: AdministrationObject
-    ) async throws -> Bool {
+    ) async throws -> Adoption {
         let name = Output.printableWord(data.name)
         guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
             Output.print("\(name) is set aside: \(reason(data, user))")
-            return true
+            return .setAside
         }
         do {
             let aside = try await object.adopt(data.name, by: uid, replacing: replace, besides: all)
             all.formUnion(["u\(uid)"] + [aside].compactMap(\.self))
             let remark = aside.map { "; the former data was set aside as \(Output.printableWord($0))" } ?? ""
             Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
-            return true
+            return .given
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let (data, owner) = (Output.shellWord(name), Output.shellWord(user))
             let failure = Failure(
                 .refused, "\(Output.printableWord(user)) has values or an account already; \(name) is set aside.",
                 advice: "\"ubiquitousctl admin adopt --replace \(data) \(owner)\" replaces their data with it.")
             Output.complain(failure.description)
-            return false
+            return .refused
+        } catch let error as UbiquitousStoreError where error.code != .serviceUnavailable {
+            // The data of one user keeps no other from getting theirs.
+            let heir = Output.printableWord(user)
+            let failure = Failure(
+                .refused, "\(heir) doesn't get the data of \(Output.printableWord(data.user)); \(name) is set aside.",
+                advice: Sentence(service: error.message))
+            Output.complain(failure.description)
+            return .refused
         }
     }
 
