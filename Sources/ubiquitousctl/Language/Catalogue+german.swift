@@ -132,6 +132,7 @@ extension Catalogue {
         "Adopting data": "Daten werden übernommen",
         "An account in a folder has no password.": "Ein Konto in einem Ordner hat kein Passwort.",
         "Another program keeps changing the store.": "Ein anderes Programm ändert den Speicher ununterbrochen.",
+        "Answer y or n.": "Antworten Sie mit j oder n.",
         "Argument {1} isn't UTF-8.": "Argument {1} ist kein UTF-8.",
         """
         Check that ubiquitous-store is installed and running (systemctl status ubiquitous-store), or name another \
@@ -337,6 +338,7 @@ extension Catalogue {
         """,
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
+        "Take the remote's values? [y/N]": "Die Werte des Speicherorts übernehmen? [j/N]",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
         "The account can't be synced now: {1}": "Das Konto lässt sich gerade nicht abgleichen: {1}",
         """
@@ -516,6 +518,10 @@ extension Catalogue {
         Bisherige Werte gehören zu einem anderen Konto. Sie bleiben erhalten und sind wieder da, sobald Sie \
         sich bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne \
         zurück. --bring-values nimmt alle in ein neues Konto mit
+        """,
+        "Values that only this device has leave their stores, and stay in the history of their keys":
+            """
+        Werte, die nur dieses Gerät hat, verschwinden aus ihren Speichern; im Verlauf ihrer Schlüssel bleiben sie erhalten
         """,
         "Waiting for the service": "Warten auf den Dienst",
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -68,6 +69,10 @@ struct ResolveCommand: ServiceCommand {
             under this device's key. If parts of the account never arrive on a new device, "local" continues without \
             them. The command first syncs all stores, to find out whether there is anything to decide; if it can't, it \
             exits with 4.
+
+            With "remote", values that only this device has leave their stores, all of them if the remote was emptied. \
+            They stay in the history of their keys on this device ("ubiquitousctl history", "ubiquitousctl restore"). \
+            At a terminal, the command asks first.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -96,7 +101,14 @@ struct ResolveCommand: ServiceCommand {
             }
             return isResolved ? "write the account's marker again" : nil
         } _: {
-            if !isResolved { try await resolve($0) }
+            if isResolved { return }
+            if side == .remote, isatty(STDIN_FILENO) == 1, !options.change.json {
+                Output.remark(
+                    "Values that only this device has leave their stores, and stay in the history of their keys")
+                let question = Question("Take the remote's values? [y/N]", default: false, advice: "Answer y or n.")
+                guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+            }
+            try await resolve($0)
         }
         if !isAsked, !isResolved { Output.remark("There is nothing to resolve: the account syncs") }
     }
