@@ -105,7 +105,12 @@ extension AccountDescription {
         let identifier = style.dim(Output.printableWord(deviceIdentifier))
         lines.append(("This device", "\(Output.printableWord(deviceName)) \(identifier)"))
         if !isSignedIn { return lines }
-        lines.append(("To upload", pendingChanges == 1 ? "1 change" : "\(pendingChanges) changes"))
+        func changes(_ count: Int) -> String { count == 1 ? "1 change" : "\(count) changes" }
+        lines.append(("To upload", changes(pendingChanges)))
+        if excludedChanges > 0 {
+            let place = "in stores that are excluded (\"ubiquitousctl stores sync\")"
+            lines.append(("Not synced", "\(changes(excludedChanges)) \(place)"))
+        }
         lines.append(("Last look", TimeText.local(lastPull)))
         lines.append(("Uploaded", TimeText.local(lastPush)))
         if nextAttempt > 0 { lines.append(("Next attempt", TimeText.local(nextAttempt))) }
@@ -150,6 +155,7 @@ extension AccountDescription {
             "account": .string(Text(accountIdentifier)), "device": .string(Text(deviceIdentifier)),
             "device-name": .string(Text(deviceName)), "initial-sync-done": .boolean(isInitialSyncDone),
             "phrase-unconfirmed": .boolean(isPhraseUnconfirmed), "pending-changes": .integer(Int64(pendingChanges)),
+            "excluded-changes": .integer(Int64(excludedChanges)),
         ]
         if isEncrypted || !isUnreadable { object["encrypted"] = .boolean(isEncrypted) }
         object["last-pull"] = TimeText.value(lastPull)
