@@ -670,8 +670,8 @@ extension ServiceMessages {
             "Die Daten des Dienstes lassen sich nicht lesen oder schreiben: {1}.",
         "The side is \"local\" or \"remote\".": "Als Seite ist „local“ oder „remote“ möglich.",
         "The state directory {1} can't be read: {2}.": "Das Zustandsverzeichnis {1} lässt sich nicht lesen: {2}.",
-        "The store has {1} keys of {2} (limit keys), and the write needs {3}.":
-            "Der Speicher hat {1} von {2} Schlüsseln (Grenze keys); die Änderung bräuchte {3}.",
+        "The store has {1} keys of {2} (limit keys), and with the write it would have {3}.":
+            "Der Speicher hat {1} von {2} Schlüsseln (Grenze keys); mit der Änderung wären es {3}.",
         "The store is at generation {1} already. Read it and try again.":
             "Der Speicher ist schon bei Generation {1}. Lesen Sie ihn, und versuchen Sie es noch einmal.",
         "The store is excluded from sync. \"ubiquitousctl stores sync {1} on\" includes it.":
@@ -693,8 +693,8 @@ extension ServiceMessages {
         """,
         "The store {1} is larger in the cluster than a store may be.":
             "Der Speicher {1} ist im Cluster größer als erlaubt.",
-        "The store's values take {1} of {2} bytes (limit total-bytes), and the write needs {3}.":
-            "Die Werte des Speichers belegen {1} von {2} Bytes (Grenze total-bytes); die Änderung bräuchte {3}.",
+        "The store's values take {1} of {2} bytes (limit total-bytes), and with the write they would take {3}.":
+            "Die Werte des Speichers belegen {1} von {2} Bytes (Grenze total-bytes); mit der Änderung wären es {3}.",
         "The user has sent too many calls that expect no reply. Expect replies, or send fewer at once.":
             """
         Der Benutzer hat zu viele Aufrufe gesendet, die keine Antwort erwarten. Erwarten Sie Antworten, oder \
@@ -744,11 +744,11 @@ extension ServiceMessages {
         """,
         """
         The values of all of the user's stores and defaults domains take {1} bytes of {2} (limit database-bytes), \
-        and the write needs {3}. Remove values, stores or domains that are not needed.
+        and with the write they would take {3}. Remove values, stores or domains that are not needed.
         """:
             """
         Die Werte in allen Speichern und Defaults-Domains des Benutzers belegen {1} von {2} Bytes (Grenze \
-        database-bytes); die Änderung bräuchte {3}. Entfernen Sie Werte, Speicher oder Domains, die nicht \
+        database-bytes); mit der Änderung wären es {3}. Entfernen Sie Werte, Speicher oder Domains, die nicht \
         gebraucht werden.
         """,
         "There can be no such key.": "Einen solchen Schlüssel kann es nicht geben.",

@@ -144,9 +144,12 @@ extension QuotaViolation {
     var sentence: String {
         switch limit {
         case .keys:
-            "The store has \(used) keys of \(maximum) (limit keys), and the write needs \(needed)."
+            "The store has \(used) keys of \(maximum) (limit keys), and with the write it would have \(needed)."
         case .totalBytes:
-            "The store's values take \(used) of \(maximum) bytes (limit total-bytes), and the write needs \(needed)."
+            """
+            The store's values take \(used) of \(maximum) bytes (limit total-bytes), and with the write they would take \
+            \(needed).
+            """
         case .valueBytes:
             "A value may have \(maximum) bytes (limit value-bytes), and this one needs \(needed)."
         }

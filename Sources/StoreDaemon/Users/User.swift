@@ -320,8 +320,8 @@ final class User {
                     .quotaExceeded,
                     """
                     The values of all of the user's stores and defaults domains take \(used) bytes of \(maximum) (limit \
-                    database-bytes), and the write needs \(used + bytes). Remove values, stores or domains that are not \
-                    needed.
+                    database-bytes), and with the write they would take \(used + bytes). Remove values, stores or domains \
+                    that are not needed.
                     """),
                 toApps: .store(
                     .quotaExceeded,
