@@ -30,7 +30,10 @@ extension Settings {
     package func accountContradictions(
         _ make: (BackendRequest) throws(RemoteError) -> any RemoteBackend
     ) -> [String] {
-        guard let address = defaultAccount?.address(user: "user", uid: 0) else { return [] }
+        // That an address has a user name, and perhaps a password, is said elsewhere, and the address to nobody.
+        guard let address = defaultAccount?.address(user: "user", uid: 0),
+            !RemoteAddress.authority(of: address).contains("@")
+        else { return [] }
         var request = BackendRequest(
             url: address, uid: 0, mode: .user, folderRoots: [], credentials: BackendCredentials())
         do throws(RemoteError) { _ = try make(request) } catch {
