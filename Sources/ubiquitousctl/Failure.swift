@@ -110,7 +110,10 @@ extension Failure {
         .quotaExceeded: "\"ubiquitousctl usage\" shows what takes up the space.",
         .unknownObject: "Root signs a user in with \"ubiquitousctl account sign-in --user NAME URL\".",
         .notSignedIn: "Sign in with \"ubiquitousctl account sign-in URL\".",
-        .noAccount: "Leave out --no-create to create one there.",
+        .noAccount: """
+        If another program copies the folder to this device, wait until it has arrived. Otherwise, leave out \
+        --no-create to create one there.
+        """,
         .backendAuthenticationFailed: """
         Give the right credentials, with --login NAME; where this device is signed in, "ubiquitousctl account renew" \
         stores them.
@@ -120,8 +123,8 @@ extension Failure {
         """,
         .remoteReset: "Say which side is right: \"ubiquitousctl account resolve local\", or \"remote\".",
         .keyNeeded: """
-        "ubiquitousctl account phrase" shows the recovery phrase on another device. Enter it with "ubiquitousctl \
-        account unlock", or with --phrase-file when signing in.
+        "ubiquitousctl account phrase" shows the recovery phrase on another device. Where this device is signed in, \
+        enter it with "ubiquitousctl account unlock"; otherwise sign in again with --phrase-file.
         """,
         .keyWrong: "Enter the phrase that \"ubiquitousctl account phrase\" shows on another device.",
         .notSupported: "The service is of an older version than this program.",

@@ -390,7 +390,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("set", "theme", "home"), 0)
             expect(try await terminal.ctl("synchronize", "--wait"), 0)
             #expect(try await terminal.ctl("account", "switch", work, "--check").output == "would sign in to \(work)")
-            expect(try await terminal.ctl("account", "switch", work, "--no-create"), 3, "Leave out --no-create")
+            expect(try await terminal.ctl("account", "switch", work, "--no-create"), 3, "leave out --no-create")
             #expect(try await terminal.ctl("status", "--json").output.contains(url))
             #expect(try await terminal.ctl("account", "switch", work, "--json").output == #"{"changed":true}"#)
             #expect(try await terminal.ctl("account", "switch", work, "--json").output == #"{"changed":false}"#)
@@ -433,7 +433,7 @@ import UbiquitousStoreTesting
     @Test func `where there is no account, nothing is to be resolved`() async throws {
         try await Self.withFolder { terminal, url in
             let result = try await terminal.ctl("account", "sign-in", url, "--no-create")
-            expect(result, 3, "Leave out --no-create")
+            expect(result, 3, "leave out --no-create")
             #expect(!result.error.contains("resolve"), "\(result.error)")
         }
     }

@@ -9,12 +9,13 @@ extension Catalogue {
         "\"ubiquitousctl account devices\" lists them.": "„ubiquitousctl account devices“ listet die Geräte auf.",
         "\"ubiquitousctl account encrypt\" encrypts it.": "„ubiquitousctl account encrypt“ verschlüsselt es.",
         """
-        "ubiquitousctl account phrase" shows the recovery phrase on another device. Enter it with "ubiquitousctl \
-        account unlock", or with --phrase-file when signing in.
+        "ubiquitousctl account phrase" shows the recovery phrase on another device. Where this device is signed in, \
+        enter it with "ubiquitousctl account unlock"; otherwise sign in again with --phrase-file.
         """:
             """
-        „ubiquitousctl account phrase“ zeigt die Wiederherstellungswörter auf einem anderen Gerät. Geben Sie sie mit \
-        „ubiquitousctl account unlock“ ein, beim Anmelden mit --phrase-file.
+        „ubiquitousctl account phrase“ zeigt die Wiederherstellungswörter auf einem anderen Gerät. Ist dieses Gerät \
+        angemeldet, geben Sie sie mit „ubiquitousctl account unlock“ ein; sonst melden Sie es noch einmal mit \
+        --phrase-file an.
         """,
         "\"ubiquitousctl account phrase\" shows the words, and --forget-key leaves the account without them.":
             "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
@@ -182,6 +183,14 @@ extension Catalogue {
         „ubiquitousctl account renew“.
         """,
         "Help:  {1}": "Hilfe:  {1}",
+        """
+        If another program copies the folder to this device, wait until it has arrived. Otherwise, leave out \
+        --no-create to create one there.
+        """:
+            """
+        Wenn ein anderes Programm den Ordner auf dieses Gerät kopiert, warten Sie, bis er da ist. Sonst wird ohne \
+        --no-create dort eines angelegt.
+        """,
         "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".":
             """
         Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um \
@@ -212,7 +221,6 @@ extension Catalogue {
         (journalctl -u ubiquitous-store).
         """,
         "It was interrupted.": "Der Vorgang wurde unterbrochen.",
-        "Leave out --no-create to create one there.": "Ohne --no-create wird dort eines angelegt.",
         "Let the service use the directory itself (--state-directory=), or mount that here.":
             "Der Dienst soll das Verzeichnis selbst benutzen (--state-directory=), oder es wird hier eingehängt.",
         "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.":
