@@ -348,6 +348,7 @@ package final class Daemon {
             // Calls that came before the name was released are still answered.
             try? await connection.names.release(BusNames.service)
             writes.commit()
+            clients.endRests()
             await callsEnd()
             users.close()
             connection.flush()

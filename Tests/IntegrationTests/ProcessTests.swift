@@ -200,6 +200,30 @@ struct ProcessTests {
         }
     }
 
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `calls that wait for their user's rest when the service is stopped are carried out`() async throws {
+        try await withMachine { machine in
+            let store = try machine.store()
+            for round: UInt32 in 0..<3 {
+                let client = try RawClient(machine.bus, as: Users.client)
+                func hear(_ isAwaited: (WireReply) -> Bool) throws {
+                    while !(try #require(client.turn(waiting: 1000)).contains(where: isAwaited)) {}
+                }
+                client.set(store.path, "round", round)
+                try hear { $0.type == 2 && $0.sender != "org.freedesktop.DBus" }
+                for _ in 0..<140 { client.setUnanswered(store.path, "large", bytes: 50_000) }
+                client.setUnanswered(store.path, "last \(round)", bytes: 1)
+                // Once the bus has answered this, it has passed the calls on.
+                client.addMatch("type='signal',path='/nowhere'")
+                try hear { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
+                machine.device.signal(SIGTERM)
+                #expect(try await machine.device.finish() == .code(0))
+                try await machine.device.start()
+                #expect(try await store.value("last \(round)") == .data([1]))
+            }
+        }
+    }
+
     @Test func `calls that are under way when the service is stopped are answered`() async throws {
         try await withMachine { machine in
             let store = try machine.store()

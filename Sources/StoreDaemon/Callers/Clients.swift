@@ -112,6 +112,12 @@ final class Clients {
         }
     }
 
+    /// Ends the rests of all users, because the service ends, and what waits is to be answered before.
+    func endRests() {
+        pool.isEnding = true
+        for share in shares.values { share.rest.finish() }
+    }
+
     /// Applies changed bounds. What exceeds them already stays until it ends by itself.
     func apply(_ bounds: UserBounds) {
         for share in shares.values { share.bounds = bounds }

@@ -45,16 +45,22 @@ final class LongCallPause {
     }
 
     private func begin(_ taken: UInt64, _ now: UInt64) {
+        if pool.isEnding { return }
         if end == nil { pool.restingUsers += 1 }
         let time = taken * LoopShare.rest * UInt64(pool.restingUsers)
         // A shorter piece of work doesn't end a rest earlier.
         guard now + time > endTime else { return }
         endTime = now + time
         end = EventLoop.shared.after(.microseconds(Int64(time)), accuracy: .milliseconds(1)) { [weak self] in
-            guard let self else { return }
-            (end, isDisturbed) = (nil, false)
-            pool.restingUsers -= 1
-            whenOver?()
+            self?.finish()
         }
+    }
+
+    /// Ends the rest.
+    func finish() {
+        guard isUnderWay else { return }
+        (end, isDisturbed) = (nil, false)
+        pool.restingUsers -= 1
+        whenOver?()
     }
 }

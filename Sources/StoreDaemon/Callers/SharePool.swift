@@ -22,6 +22,8 @@ final class SharePool {
     let turns: Turns
     /// The number of users whose calls took long a moment ago.
     var restingUsers = 0
+    /// Whether the service ends, so that nobody rests any more.
+    var isEnding = false
 
     /// The most bytes that all users together may leave unread.
     private static let limit = SharedLimit(64 << 20, reserve: 16 << 20)
