@@ -27,8 +27,8 @@ struct Program: ParsableCommand {
 
             Exit status: 0 success; 1 no such value; 2 the command line or a file is invalid; 3 the service refused; 4 \
             the service or the account's remote can't be reached. With 2 nothing was changed, and with 3 nothing \
-            except by "admin backup" and "admin restore", and if only the report of a change can't be printed. "account encrypt" and "account replace-key" may continue \
-            after they have returned 4; see "status".
+            except by "admin backup", "admin restore" and "account renew", and if only the report of a change can't be \
+            printed. "account encrypt" and "account replace-key" may continue after they have returned 4; see "status".
             """,
         version: Release.version,
         groupedSubcommands: [
@@ -117,6 +117,7 @@ struct Program: ParsableCommand {
         let meant =
             Spelling.nearest(to: word, in: names(of: subcommands))
             ?? nested(word, in: subcommands)
+            ?? names(of: configuration.subcommands).first { $0 == word }
         throw Failure(
             .usage, "There is no subcommand \(Output.quoted(word)).",
             advice: meant.map { "Did you mean \"\($0)\"?" }
@@ -131,7 +132,8 @@ struct Program: ParsableCommand {
 
     /// Returns a subcommand of a subcommand that was probably meant, as `account sign-in` by "login".
     private static func nested(_ word: String, in commands: [any ParsableCommand.Type]) -> String? {
-        for command in commands {
+        // What both `account` and `stores` have, as `sync`, is mostly meant for the account.
+        for command in commands.reversed() {
             if let name = Spelling.nearest(to: word, in: names(of: command.configuration.subcommands)) {
                 return "\(command.configuration.commandName ?? "") \(name)"
             }
