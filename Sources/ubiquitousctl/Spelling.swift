@@ -5,8 +5,8 @@ enum Spelling {
     /// Other programs' words for this program's commands.
     private static let synonyms = [
         "rm": "remove", "del": "remove", "delete": "remove", "unset": "remove", "ls": "list", "read": "get",
-        "cat": "get", "show": "get", "write": "set", "put": "set", "sync": "synchronize", "login": "sign-in",
-        "logout": "sign-out", "info": "status", "log": "history", "undo": "restore",
+        "cat": "get", "show": "get", "write": "set", "put": "set", "login": "sign-in", "logout": "sign-out",
+        "info": "status", "log": "history", "undo": "restore",
     ]
 
     /// Returns the word that is most similar to what was typed; `nil` if none is similar enough.

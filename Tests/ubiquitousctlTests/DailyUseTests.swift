@@ -120,6 +120,7 @@ import UbiquitousStoreTesting
             (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "frob"], "--help"),
             (["login", "folder:///x"], "Did you mean \"account sign-in\"?"), (["sign-out"], "account sign-out"),
             (["rm", "theme"], "Did you mean \"remove\"?"), (["ls"], "Did you mean \"list\"?"),
+            (["sync"], "Did you mean \"account sync\"?"), (["account", "status"], "Did you mean \"status\"?"),
             (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
             (["help", "gte"], "Did you mean \"get\"?"),
             (["help", "account", "signin"], "Did you mean \"sign-in\"?"),
