@@ -14,8 +14,20 @@ extension Command {
         if let logLevel { settings.logLevel = logLevel }
         if let deviceName { settings.deviceName = deviceName }
         if let idleExit { settings.ask(forIdleExit: .seconds(idleExit)) }
-        if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
+        overrideFolderRoots(of: &settings)
         return (settings, errors)
+    }
+
+    /// Takes the folder roots of the command line or the environment, if there are any.
+    private func overrideFolderRoots(of settings: inout Settings) {
+        if folderRoots.isEmpty { return }
+        if !settings.folderRoots.isEmpty, settings.folderRoots != folderRoots {
+            logger.notice(
+                """
+                FolderRoot= in the settings isn't used, because --folder-root or UBIQUITOUS_STORED_FOLDER_ROOT names others.
+                """)
+        }
+        settings.folderRoots = folderRoots
     }
 
     /// Reports everything that is wrong with the settings, as the service's user finds them.
@@ -27,7 +39,7 @@ extension Command {
         }
         var settings = written
         let state = try stateDirectory ?? defaultStateDirectory()
-        if !folderRoots.isEmpty { settings.folderRoots = folderRoots }
+        overrideFolderRoots(of: &settings)
         let all =
             errors + settings.contradictions + settings.accountContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors

@@ -266,12 +266,20 @@ struct SettingsTests {
         #expect(linked.error.contains("symbolic link") && linked.error.contains("Name \(folder) instead"), "\(linked)")
         let command = [try Device.program(), "--check-configuration", "--configuration", path, "--mode", "system"]
         try Data("[Sync]\nFolderRoot=\(folder)\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
+        for (root, isTold) in [(try directory.makeDirectory("other", mode: 0o755), true), (folder, false)] {
+            let replaced = try await run(command + ["--folder-root", root])
+            #expect(replaced.error.contains("FolderRoot= in the settings isn't used") == isTold, "\(replaced)")
+        }
         let own = try await run(command + ["--state-directory", folder + "/state"])
         #expect(own.error.contains("isn't apart from the service's own data"), "\(own)")
         try Data("[Sync]\nDefaultAuthority=/etc/passwd\nDefaultAccount=webdavs://a/b\n".utf8)
             .write(to: URL(filePath: drop + "/a.conf"))
         let strange = try await run([Device.program(), "--check-configuration", "--configuration", path])
         #expect(strange.error.contains("DefaultAuthority=/etc/passwd has no certificate in PEM"), "\(strange)")
+        try Data("[Sync]\nDefaultAccount=webdavs://user:a-secret@a/b?c\n".utf8)
+            .write(to: URL(filePath: drop + "/a.conf"))
+        let open = try await run([Device.program(), "--check-configuration", "--configuration", path])
+        #expect(open.error.contains("everybody can read it") && !open.error.contains("a-secret"), "\(open)")
         try FileManager.default.removeItem(atPath: drop)
         try Data("[Service]\nIdleExit=5min\n".utf8).write(to: URL(filePath: path))
         #expect(try await run([Device.program(), "--check-configuration", "--configuration", path]).exit == .code(0))
