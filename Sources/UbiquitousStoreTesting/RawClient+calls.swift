@@ -102,6 +102,27 @@ extension RawClient {
         send(message.bytes(serial: nextSerial()))
     }
 
+    /// Returns once a reply has come that is awaited.
+    /// - Throws: ``ConnectionEnded`` if the connection has ended.
+    public func hear(_ isAwaited: (WireReply) -> Bool) throws {
+        while true {
+            guard let replies = turn(waiting: 1000) else { throw ConnectionEnded() }
+            if replies.contains(where: isAwaited) { return }
+        }
+    }
+
+    /// Returns once the service has answered.
+    public func hearService() throws { try hear { $0.type == 2 && $0.sender != "org.freedesktop.DBus" } }
+
+    /// Returns once the bus has passed on all calls so far: it has answered one to itself.
+    public func awaitBus() throws {
+        addMatch("type='signal',path='/nowhere'")
+        try hear { $0.type == 2 && $0.sender == "org.freedesktop.DBus" }
+    }
+
+    /// The connection of a client that waits has ended.
+    public struct ConnectionEnded: Error {}
+
     /// Adds a match rule.
     public func addMatch(_ rule: String) {
         var body = Wire()

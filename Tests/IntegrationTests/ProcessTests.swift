@@ -206,16 +206,11 @@ struct ProcessTests {
             let store = try machine.store()
             for round: UInt32 in 0..<3 {
                 let client = try RawClient(machine.bus, as: Users.client)
-                func hear(_ isAwaited: (WireReply) -> Bool) throws {
-                    while !(try #require(client.turn(waiting: 1000)).contains(where: isAwaited)) {}
-                }
                 client.set(store.path, "round", round)
-                try hear { $0.type == 2 && $0.sender != "org.freedesktop.DBus" }
+                try client.hearService()
                 for _ in 0..<140 { client.setUnanswered(store.path, "large", bytes: 50_000) }
                 client.setUnanswered(store.path, "last \(round)", bytes: 1)
-                // Once the bus has answered this, it has passed the calls on.
-                client.addMatch("type='signal',path='/nowhere'")
-                try hear { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
+                try client.awaitBus()
                 machine.device.signal(SIGTERM)
                 #expect(try await machine.device.finish() == .code(0))
                 try await machine.device.start()

@@ -451,16 +451,11 @@ struct RobustnessTests {
             let busy = try RawClient(machine.bus, as: Users.client)
             // A program may send a call and end.
             let leaving = try RawClient(machine.bus, as: Users.client)
-            func hear(_ isAwaited: (WireReply) -> Bool) throws {
-                while !(try #require(leaving.turn(waiting: 1000)).contains(where: isAwaited)) {}
-            }
             leaving.get(stores[0], "key 1")
-            try hear { $0.sender != "org.freedesktop.DBus" }
+            try leaving.hearService()
             for _ in 0..<40 { busy.historyUnanswered(stores[0], "key 1") }
             leaving.setUnanswered(stores[0], "left", bytes: 1)
-            // Once the bus has answered this, it has passed the call on.
-            leaving.addMatch("type='signal',path='/nowhere'")
-            try hear { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
+            try leaving.awaitBus()
             leaving.end()
             busy.setUnanswered(stores[0], "last", bytes: 1)
             busy.get(stores[0], "last")
@@ -481,20 +476,15 @@ struct RobustnessTests {
             let store = try machine.store()
             let leaving = try RawClient(machine.bus, as: Users.client)
             let later = try RawClient(machine.bus, as: Users.client)
-            func hear(_ client: RawClient, _ isAwaited: (WireReply) -> Bool) throws {
-                while !(try #require(client.turn(waiting: 1000)).contains(where: isAwaited)) {}
-            }
             // The first call of a connection waits until it is known whose it is.
             try await store.set("left", .integer(0))
             for client in [leaving, later] {
                 client.get(store.path, "left")
-                try hear(client) { $0.sender != "org.freedesktop.DBus" }
+                try client.hearService()
             }
             for _ in 0..<150 { leaving.setUnanswered(store.path, "left", bytes: 50_000) }
             leaving.setUnanswered(store.path, "all", bytes: 1)
-            // Once the bus has answered this, it has passed the calls on.
-            leaving.addMatch("type='signal',path='/nowhere'")
-            try hear(leaving) { $0.sender == "org.freedesktop.DBus" && $0.type == 2 }
+            try leaving.awaitBus()
             leaving.end()
             if expectsReply {
                 try await store.set("left", .integer(1))
