@@ -106,14 +106,9 @@ struct AdoptCommand: ServiceCommand {
                 }
             } catch let error as UbiquitousStoreError where error.code == .conflict { throw occupied }
             try await RestoredCopies.tidy(object)
-            Output.remark(Self.restart)
+            Output.remark(RestoredCopies.restart)
         }
     }
-
-    /// What is left to do once users have other data.
-    static let restart: Sentence = """
-        Open programs show the restored values once the service has been restarted ("systemctl restart ubiquitous-store")
-        """
 
     private var occupied: Failure {
         Failure(.refused, "\(user) has values or an account already.", advice: "With --replace they are set aside.")

@@ -64,7 +64,7 @@ struct RestoreDataCommand: ServiceCommand {
                 }
             }
             try await RestoredCopies.tidy(object)
-            if isGiven { Output.remark(AdoptCommand.restart) }
+            if isGiven { Output.remark(RestoredCopies.restart) }
         }
         if isRefused { throw ReportedFailure(outcome: .refused) }
     }

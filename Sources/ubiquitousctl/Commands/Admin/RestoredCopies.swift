@@ -10,6 +10,11 @@ enum RestoredCopies {
     /// How many copies of each user are kept.
     private static let most = 4
 
+    /// What is left to do once users have other data.
+    static let restart: Sentence = """
+        Open programs show the restored values once the service has been restarted ("systemctl restart ubiquitous-store")
+        """
+
     /// Marks a directory as such a copy, or as none. A mark is a file.
     static func mark(_ directory: String, isCopy: Bool) {
         let path = "\(directory)/\(DataNames.copyMark)"
