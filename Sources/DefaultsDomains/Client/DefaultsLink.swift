@@ -341,18 +341,14 @@ final class DefaultsLink {
                 // All programs read them at once when a file has changed.
                 try await Patience().call {
                     // Only this call returns the keys that the manifest makes roam, and nothing of a large domain.
-                    let opened =
-                        process.program == nil && !process.mayRoam(domain)
-                        ? nil
-                        : try await connection.openDomains(
-                            [domain.string], program: process.program, subscribing: false
-                        ).first
-                    if let opened, opened.managed != nil {
-                        if attempt == self.attempt { process.managed(opened) }
-                    } else {
-                        let managed = try await connection.managed(LayerAddress(domain, uid: uid))
-                        if attempt == self.attempt { process.managed(domain, managed) }
+                    if process.program != nil || process.mayRoam(domain) {
+                        let opened = try await connection.openDomains(
+                            [domain.string], program: process.program, subscribing: false)
+                        guard attempt == self.attempt else { return }
+                        if let domain = opened.first, domain.managed != nil { return process.managed(domain) }
                     }
+                    let managed = try await connection.managed(LayerAddress(domain, uid: uid))
+                    if attempt == self.attempt { process.managed(domain, managed) }
                 }
             } catch {
                 // Opening the domain again reads them.

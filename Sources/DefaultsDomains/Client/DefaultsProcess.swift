@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Locks, in the order in which they are taken: the one for filling outboxes, this object's, a search list's, those of
-// observers and of the store of keys that roam. No code of the app is called while one is held: observers are called on a queue, and what
-// the app's closures hold is released outside.
+// observers and of the store of keys that roam. No code of the app is called while one is held: observers are called on
+// a queue, and what the app's closures hold is released outside.
 
 internal import Files
 internal import Foundation
@@ -253,11 +253,10 @@ final class DefaultsProcess: Sendable {
     }
 
     /// Makes an outbox follow what the service has acknowledged, so that no process delivers it over newer values.
-    func updateOutbox(_ domain: Text, done: @escaping @Sendable () -> Void = {}) {
-        guard outboxes.isFilled(domain) else { return done() }
+    func updateOutbox(_ domain: Text) {
+        guard outboxes.isFilled(domain) else { return }
         Self.outboxQueue.async { [self] in
             do { try outboxes.update(domain, pending: pendingWrites) } catch { updateOutboxLater(domain) }
-            done()
         }
     }
 
