@@ -114,28 +114,28 @@ public final class Screen {
     /// least twice a second, because GTK doesn't report every change.
     ///
     /// - Parameter what: the condition in words, for the error.
-    /// - Throws: `DeadlinePassed`, or what the condition throws.
+    /// - Throws: ``Missing``, or what the condition throws.
     public func waits(until what: String, _ condition: (Sight) async throws -> Bool) async throws {
-        try await eventually(what, within: .seconds(120)) {
-            let seen = changes
-            if try await condition(look()) { return true }
-            let end = ContinuousClock.now + .milliseconds(500)
-            while changes == seen, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(10)) }
-            return false
+        do {
+            try await eventually(what, within: .seconds(120)) {
+                let seen = changes
+                if try await condition(look()) { return true }
+                let end = ContinuousClock.now + .milliseconds(500)
+                while changes == seen, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(10)) }
+                return false
+            }
+        } catch let error as DeadlinePassed {
+            throw Missing(description: "\(error); the screen shows: \(try await look().labels); \(log)")
         }
     }
 
     /// Waits until a text is on the screen.
-    /// - Throws: ``Missing``, with what the screen shows instead.
+    /// - Throws: ``Missing``.
     public func shows(_ text: String) async throws {
-        do {
-            try await waits(until: "the screen shows “\(text)”") { $0.has(text) }
-        } catch let error as DeadlinePassed {
-            throw Missing(description: "\(error); it shows: \(try await look().labels); \(log)")
-        }
+        try await waits(until: "the screen shows “\(text)”") { $0.has(text) }
     }
 
-    /// An error: an expected text isn't on the screen.
+    /// An error: the screen doesn't show what is expected.
     public struct Missing: Error, CustomStringConvertible {
         /// What is missing, and what the screen shows instead.
         public let description: String
