@@ -164,7 +164,9 @@ extension PanelWindowTests {
             try await desk.picture("chooser")
             try await desk.screen.press(.escape)
             try await desk.hides("Other Locations")
-            try await desk.press("Sign In")
+            // A chooser of GTK 4.8 that is closed while it reads a folder complains in a dialog of its own, which takes
+            // the keyboard.
+            try await desk.screen.act(on: "Sign In")
             try await desk.shows("This folder can't be used.")
             try await desk.shows("/nowhere")
             #expect(desk.complaints == [])
