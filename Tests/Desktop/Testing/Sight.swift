@@ -73,12 +73,15 @@ public struct Sight: Sendable {
     var focusedElements: [Element] { focused.map { [elements[$0].element] + above($0).dropLast() } ?? [] }
 
     private var focused: Int? {
-        // Without a window manager, no window is active once a dialog has closed.
-        let isAnyActive = elements.contains { $0.element.states.contains(.active) }
+        let isAnyActive = isAnyWindowActive
         return elements.indices.last {
             elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
         }
     }
+
+    /// Whether a window is active: keys that are pressed reach it. Without a window manager, none is once a dialog has
+    /// closed.
+    public var isAnyWindowActive: Bool { elements.contains { $0.element.states.contains(.active) } }
 
     private func isInActiveWindow(_ number: Int) -> Bool { above(number).contains { $0.states.contains(.active) } }
 
