@@ -35,6 +35,14 @@ package struct KeyPatterns: Equatable, Sendable {
         !pattern.string.isEmpty && !pattern.string.utf8.dropLast().contains(UInt8(ascii: "*"))
     }
 
+    /// Returns one of the patterns that matches every key that another pattern matches; `nil` if none does.
+    package func pattern(covering other: Text) -> Text? {
+        patterns.first { pattern in
+            guard pattern.string.utf8.last == UInt8(ascii: "*") else { return pattern == other }
+            return other.string.utf8.starts(with: pattern.string.utf8.dropLast())
+        }
+    }
+
     /// Whether there are no patterns.
     package var isEmpty: Bool { patterns.isEmpty }
 

@@ -591,4 +591,30 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("manifest", "check", "/nonexistent"), 2, "can't be opened")
         }
     }
+
+    @Test func `a manifest whose keys and groups can't have the meaning that it gives them is refused`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            func check(_ local: [String], _ roaming: [String], groups: [String] = []) async throws -> ProgramResult {
+                var manifest = ManifestText(notes, localKeys: local)
+                (manifest.ubiquitousDefaults, manifest.groups) = (roaming, groups)
+                try terminal.write("app.plist", manifest.xml)
+                return try await terminal.ctl("manifest", "check", terminal.file("app.plist"))
+            }
+            let longest = String(repeating: "é", count: 128)
+            for (local, roaming) in [
+                (["window-size"], ["window*"]), (["window*"], ["win*"]), (["a"], ["b"]), ([longest], [longest + "*"]),
+            ] {
+                #expect(try await check(local, roaming, groups: ["org.example.Shared"]).code == 0)
+            }
+            for (local, roaming) in [
+                (["window*"], ["window-size"]), (["win*"], ["a", "window*"]), (["*"], ["a"]), (["a", "b"], ["b"]),
+            ] {
+                let result = try await check(local, roaming)
+                expect(result, 2, "is said to roam, and to stay on the device", local.last ?? "")
+            }
+            expect(try await check([longest + "x"], []), 2, "no key goes with", "128 UTF-16 code units at most")
+            expect(try await check([], [longest + "x*"]), 2, "no key goes with", "128 UTF-16 code units at most")
+            expect(try await check([], [], groups: ["a/b"]), 2, "\"a/b\" is not a domain: the name has a slash")
+        }
+    }
 }

@@ -36,6 +36,7 @@ struct ManifestCheckCommand: ParsableCommand {
         let (manifest, keys) = try read(try WholeFile.read(file))
         try checkSpelling(keys)
         try checkPatterns(manifest)
+        try checkGroups(manifest)
         try checkStore(of: manifest)
         if json { return Output.print(json: manifest.json) }
         let style = Style(for: 1)
@@ -70,11 +71,30 @@ struct ManifestCheckCommand: ParsableCommand {
     }
 
     private func checkPatterns(_ manifest: Manifest) throws {
-        for pattern in manifest.localKeys + manifest.ubiquitousDefaults
-        where !KeyPatterns.isLikely(Text(pattern)) {
+        for pattern in manifest.localKeys + manifest.ubiquitousDefaults {
+            let isPrefix = pattern.utf8.last == UInt8(ascii: "*")
+            let isTooLong = pattern.utf16.count - (isPrefix ? 1 : 0) > Limits.standard.keyLength
+            if isTooLong || !KeyPatterns.isLikely(Text(pattern)) {
+                throw Failure(
+                    .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
+                    advice: isTooLong
+                        ? "A key has \(Limits.standard.keyLength) UTF-16 code units at most."
+                        : "Write a key, or the beginning of keys and an asterisk.")
+            }
+        }
+        let local = KeyPatterns(manifest.localKeys.map { Text($0) })
+        for key in manifest.ubiquitousDefaults {
+            guard let pattern = local.pattern(covering: Text(key)) else { continue }
             throw Failure(
-                .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
-                advice: "Write a key, or the beginning of keys and an asterisk.")
+                .usage, "\"\(file)\": \(Output.quoted(key)) is said to roam, and to stay on the device.",
+                advice: "Remove \(Output.quoted(key)) there, or \(Output.quoted(pattern.string)) from the local keys.")
+        }
+    }
+
+    private func checkGroups(_ manifest: Manifest) throws {
+        for group in manifest.groups {
+            guard let problem = DomainName.problem(group) else { continue }
+            throw Failure(.usage, "\"\(file)\": \(Output.quoted(group)) is not a domain: \(problem).")
         }
     }
 

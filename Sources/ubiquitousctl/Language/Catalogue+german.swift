@@ -65,6 +65,9 @@ extension Catalogue {
         "\"{1}\": there is no key {2}.": "„{1}“: Es gibt keinen Schlüssel {2}.",
         "\"{1}\": {2} declares the same identifier for an app of another team.":
             "„{1}“: {2} deklariert denselben Bezeichner für ein Programm eines anderen Teams.",
+        "\"{1}\": {2} is not a domain: {3}.": "„{1}“: {2} ist keine Domain: {3}.",
+        "\"{1}\": {2} is said to roam, and to stay on the device.":
+            "„{1}“: {2} soll wandern und zugleich auf dem Gerät bleiben.",
         "--as takes OLD=NEW, not {1}.": "--as erwartet ALT=NEU, nicht {1}.",
         "--bring-values has brought nothing, because this device is signed in to the account already":
             "--bring-values hat nichts mitgenommen, weil dieses Gerät bei dem Konto bereits angemeldet ist",
@@ -110,6 +113,7 @@ extension Catalogue {
         """,
         "A device can't forget itself. Sign out instead.":
             "Ein Gerät kann sich nicht selbst vergessen. Melden Sie es stattdessen ab.",
+        "A key has {1} UTF-16 code units at most.": "Ein Schlüssel hat höchstens {1} UTF-16-Codeeinheiten.",
         "A name has 1 to 255 bytes, only characters that can be shown, and not spaces alone.":
             "Ein Name hat 1 bis 255 Bytes, nur darstellbare Zeichen, und besteht nicht nur aus Leerzeichen.",
         """
@@ -307,6 +311,7 @@ extension Catalogue {
         "Reading the stores": "Speicher werden gelesen",
         "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
         "Remove them anyway? [y/N]": "Trotzdem entfernen? [j/N]",
+        "Remove {1} there, or {2} from the local keys.": "Entfernen Sie {1} dort, oder {2} bei den lokalen Schlüsseln.",
         "Removing": "Speicher wird entfernt",
         "Removing data": "Daten werden entfernt",
         "Removing earlier values": "Frühere Werte werden entfernt",
