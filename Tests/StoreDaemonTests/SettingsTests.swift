@@ -108,6 +108,28 @@ struct SettingsTests {
             SettingsFile(path: "", text: "[Sync]\nFolderRoot=\nFolderRoot=/srv/b"),
         ])
         #expect(cleared.settings.folderRoots == ["/srv/b"] && cleared.errors.isEmpty)
+        let takenBack = Settings.read([
+            SettingsFile(
+                path: "",
+                text: """
+                    [Service]
+                    DeviceName=desk
+                    [Sync]
+                    Coalescing=5
+                    DefaultAccount=webdavs://host/%u
+                    DefaultAuthority=/ca.pem
+                    """),
+            SettingsFile(
+                path: "", text: "[Service]\nDeviceName=\n[Sync]\nCoalescing=\nDefaultAccount="),
+        ])
+        #expect(takenBack.settings == Settings() && takenBack.errors.isEmpty)
+        let untrusted = Settings.read([
+            SettingsFile(path: "", text: "[Sync]\nDefaultAccount=webdavs://host/%u\nDefaultAuthority=/ca.pem"),
+            SettingsFile(path: "", text: "[Sync]\nDefaultAuthority="),
+        ])
+        #expect(
+            untrusted.settings.defaultAccount == DefaultAccount(address: "webdavs://host/%u")
+                && untrusted.errors.isEmpty)
         let odd = Settings.read([
             SettingsFile(path: "", text: "[Sync]\nFolderRoot=/srv//a/./b/\nFolderRoot=/\nFolderRoot=/srv/../b")
         ])
@@ -225,7 +247,7 @@ struct SettingsTests {
         ("[Store]\nKeys=4\nKeys=5", 3, "set twice"), ("[Store]\nTotalBytes=1T", 2, "K, M or G"),
         ("[User]\nDatabaseBytes=99999999999999999999G", 2, "bytes"), ("[User]\nDatabaseBytes=9999999999G", 2, "bytes"),
         ("[Service]\nIdleExit=soon", 2, "5min"), ("[Service]\nIdleExit=25h", 2, "86400"),
-        ("[Service]\nDeviceName=", 2, "255 bytes"), ("[Sync]\nFolderRoot=srv", 2, "absolute"),
+        ("[Service]\nIdleExit=", 2, "a time of"), ("[Sync]\nFolderRoot=srv", 2, "absolute"),
         ("[Sync]\nBackends=folder gopher", 2, "webdavs"), ("[User]\nStores=\u{661}", 2, "from 1"),
     ])
     func `what isn't right is refused with its line and what is allowed`(text: String, line: Int, allowed: String) {

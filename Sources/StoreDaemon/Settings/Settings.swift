@@ -39,6 +39,13 @@ package struct Settings: Equatable, Sendable {
     package mutating func ask(forIdleExit time: Duration) {
         (idleExit, isIdleExitAskedFor) = (time == .zero ? nil : time, true)
     }
+
+    /// Changes ``defaultAccount``. Without an address and a file of certificates there is none.
+    mutating func changeDefaultAccount(_ change: (inout DefaultAccount) -> Void) {
+        var account = defaultAccount ?? DefaultAccount()
+        change(&account)
+        defaultAccount = account == DefaultAccount() ? nil : account
+    }
 }
 
 /// The bounds of what the service keeps for one user, in memory and on disk.

@@ -34,8 +34,8 @@ struct SettingsEntry: Sendable {
             return true
         },
         SettingsEntry(section: "Service", key: "DeviceName", allowed: "a name of 1 to 255 bytes") { settings, value in
-            guard (1...255).contains(value.utf8.count) else { return false }
-            settings.deviceName = String(value)
+            guard value.utf8.count <= 255 else { return false }
+            settings.deviceName = value.isEmpty ? nil : String(value)
             return true
         },
         SettingsEntry.duration("Service", "IdleExit", 0...86_400) { $0.ask(forIdleExit: $1) },
@@ -75,18 +75,22 @@ struct SettingsEntry: Sendable {
             section: "Sync", key: "DefaultAccount",
             allowed: "an address such as webdavs://HOST/PATH/%u, with %u for the user's name or %U for the number"
         ) { settings, value in
-            guard DefaultAccount.isAddress(value) else { return false }
-            settings.defaultAccount = settings.defaultAccount ?? DefaultAccount()
-            settings.defaultAccount?.address = String(value)
+            guard value.isEmpty || DefaultAccount.isAddress(value) else { return false }
+            // Without an account, its certificates mean nothing either.
+            settings.changeDefaultAccount {
+                if value.isEmpty { $0.authorityFile = nil }
+                $0.address = String(value)
+            }
             return true
         },
         SettingsEntry(section: "Sync", key: "DefaultAuthority", allowed: "an absolute path") { settings, value in
-            guard value.first == "/" else { return false }
-            settings.defaultAccount = settings.defaultAccount ?? DefaultAccount()
-            settings.defaultAccount?.authorityFile = String(value)
+            guard value.isEmpty || value.first == "/" else { return false }
+            settings.changeDefaultAccount { $0.authorityFile = value.isEmpty ? nil : String(value) }
             return true
         },
-        SettingsEntry.duration("Sync", "Coalescing", 0...3600) { $0.pace.coalescing = $1 },
+        SettingsEntry.duration("Sync", "Coalescing", 0...3600, withoutValue: { $0.pace.coalescing = nil }) {
+            $0.pace.coalescing = $1
+        },
         SettingsEntry.duration("Sync", "ShortestPoll", 1...86_400) { $0.pace.shortestPoll = $1 },
         SettingsEntry.duration("Sync", "LongestPoll", 1...86_400) { $0.pace.longestPoll = $1 },
         SettingsEntry.duration("Sync", "PresentPoll", 1...86_400) { $0.pace.presentPoll = $1 },
@@ -150,10 +154,15 @@ extension SettingsEntry {
 
     private static func duration(
         _ section: String, _ key: String, _ seconds: ClosedRange<Int>,
+        withoutValue unset: (@Sendable (inout Settings) -> Void)? = nil,
         _ set: @escaping @Sendable (inout Settings, Duration) -> Void
     ) -> SettingsEntry {
         let allowed = "a time of \(seconds.lowerBound) to \(seconds.upperBound) seconds, such as 90, 90s, 5min or 1h"
         return SettingsEntry(section: section, key: key, allowed: allowed) { settings, value in
+            if value.isEmpty, let unset {
+                unset(&settings)
+                return true
+            }
             guard let number = scaled(value, ["s": 1, "min": 60, "h": 3600], range: seconds) else { return false }
             set(&settings, .seconds(number))
             return true

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Files of settings have the format of systemd's: sections, Key=value, and comments. A later file replaces the values
-// of earlier ones and adds to their lists; an empty value clears a list. A key may occur twice in a section of a
-// file only if it is a list's.
+// of earlier ones and adds to their lists; an empty value clears a list, and takes back DeviceName=, DefaultAccount=,
+// DefaultAuthority= and Coalescing=. A key may occur twice in a section of a file only if it is a list's.
 //
 // A wrong line doesn't invalidate the others: a service with half of its settings is better than none. But a wrong line
 // must not lift a restriction: see `keepClosed(_:_:)`.
