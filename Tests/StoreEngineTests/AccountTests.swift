@@ -496,11 +496,11 @@ import Testing
         try arrive()
         let identifiers = ["a", "b", "c"]
         let stores = try identifiers.map { try device.store($0, local: ["local"]) }
+        defer { withExtendedLifetime(stores) {} }
         for identifier in identifiers { try device.write([("k", .integer(1))], to: identifier) }
         switch change {
         case "forget":
-            _ = try database.forget(store: "a")
-            try database.remember(store: stores[0])
+            _ = try database.forget(store: "a", whileInUse: true)
         case "synchronize":
             let untouched = try device.store("d")
             for isOn in [false, true] { try database.synchronize(store: "d", isOn) }
@@ -518,6 +518,28 @@ import Testing
             let values = try device.store(identifier, local: ["local"]).values
             #expect(values == [key("k"): .integer(2), key("local"): .integer(Int64(number))])
         }
+    }
+
+    @Test func `a store that is forgotten while it is in use comes back into use, or nothing changes`() throws {
+        try enter("A")
+        try arrive()
+        let store = try device.store()
+        try device.write([("k", .integer(1))])
+        let (generation, origin) = (store.generation, database.origin)
+        try device.sql(
+            """
+            CREATE TRIGGER refusal BEFORE UPDATE OF cursor ON account BEGIN SELECT RAISE(ABORT, 'refused'); END
+            """)
+        #expect(throws: EngineError.self) { try database.forget(store: "app", whileInUse: true) }
+        #expect(store.values == [key("k"): .integer(1)] && !store.isForgotten && database.origin == origin)
+        try device.sql("DROP TRIGGER refusal")
+        #expect(try database.forget(store: "app", whileInUse: true) == [key("k")])
+        #expect(store.values.isEmpty && store.generation > generation && database.origin != origin)
+        #expect(!store.isForgotten && !store.isDownloaded && database.account.beginsAnew)
+        try device.write([("k", .integer(9))])
+        #expect(store.isProvisionalHere(key("k")))
+        try device.reopen()
+        #expect(try database.account.beginsAnew && device.store().isProvisionalHere(key("k")))
     }
 
     @Test func `a write that waits for its commit when its store is forgotten is forgotten with it`() throws {

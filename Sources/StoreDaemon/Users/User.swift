@@ -85,7 +85,10 @@ final class User {
         localKeys.prepare(identifier)
         let store = try recovering {
             let store = try database.store(identifier, localKeys: localKeys.keys(of: identifier))
-            if store.isForgotten { try remember(store) }
+            if store.isForgotten {
+                try database.remember(store: store)
+                account.sync.noteHint()
+            }
             try localKeys.keepValues(of: store)
             return try UserStore(store, of: self, daemon: daemon)
         }
@@ -128,12 +131,6 @@ final class User {
     /// Notes that a store in use takes more memory, or less.
     func noteMemory(grownBy bytes: Int) { memory += bytes }
 
-    /// Takes a store back into use that was removed from this device.
-    func remember(_ store: Store) throws {
-        try database.remember(store: store)
-        account.sync.noteHint()
-    }
-
     /// The stores in use.
     var storesInUse: [UserStore] { Array(stores.values) }
 
@@ -170,10 +167,11 @@ final class User {
                 "The account is moving to a new key, for which this device needs all of its values. Remove the store "
                     + "when the move is complete.")
         }
-        guard let keys = try database.forget(store: identifier) else { return nil }
+        // If a client has the store open, it comes back into use, and what accounts have of it is downloaded again.
+        let isInUse = storeInUse(identifier) != nil
+        guard let keys = try database.forget(store: identifier, whileInUse: isInUse) else { return nil }
         localKeys.forget(identifier)
-        // If a client has the store open, it comes back into use.
-        if let store = storeInUse(identifier) { try remember(store.store) }
+        if isInUse { account.sync.noteHint() }
         return keys
     }
 

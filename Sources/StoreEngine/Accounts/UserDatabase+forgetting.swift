@@ -9,22 +9,24 @@ extension UserDatabase {
     ///
     /// Afterwards the store is empty, but its generation still grows. Downloads skip it until ``remember(store:)``. The
     /// device takes a new origin, because accounts may hold writes that the store no longer knows of.
+    /// - Parameter isInUse: whether the store comes back into use in the same transaction.
     /// - Returns: the keys that were visible; `nil` if the store held nothing.
-    package func forget(store identifier: String) throws(EngineError) -> [Key]? {
+    package func forget(store identifier: String, whileInUse isInUse: Bool = false) throws(EngineError) -> [Key]? {
         try commit()
         guard try storeIdentifiers().contains(identifier) else { return nil }
         let store = try store(identifier)
         let before = store.values
         let origin = origins.draw()
-        try write { db in
+        let change: (Database) throws -> Void = { db in
             try db.saveOrigin(origin)
             try db.deleteReplicas("store = ?", [store.id])
             try db.saveGeneration(store.generation + 1, knownFrom: store.generation + 1, of: store.id)
-            try db.execute(sql: "UPDATE store SET forgotten = 1 WHERE id = ?", arguments: [store.id])
+            try db.execute(sql: "UPDATE store SET forgotten = ? WHERE id = ?", arguments: [!isInUse, store.id])
         }
+        if isInUse { try beginAnew(identifier, change) } else { try write(change) }
         origins.adopt(origin)
-        try noteLeftovers()
         try reload(store)
+        try noteLeftovers()
         return before.keys.sorted()
     }
 
@@ -34,6 +36,7 @@ extension UserDatabase {
         try beginAnew(store.identifier) { db in
             try db.execute(sql: "UPDATE store SET forgotten = 0 WHERE id = ?", arguments: [store.id])
         }
+        try reload(store)
     }
 
     /// Brings all forgotten stores back into use, before this device becomes the only one that may have what they hold
@@ -73,23 +76,27 @@ extension UserDatabase {
                     """,
                 arguments: [store.id, identifier, base, base, isSynchronized])
         }
-        if isSynchronized { return try beginAnew(identifier, change) }
-        try write { db in
-            try change(db)
-            // The previous account's values disappear with the next download, but this store has to stay as it is.
-            guard store.hasPreviousValues, let previous else { return }
-            try db.saveOrigin(origin)
-            try db.carry(
-                from: previous, to: account, ids: replicaIDs, under: origin, time: environment.time(),
-                stores: "id = \(store.id)")
-            try skipReplicaIDs(db)
+        if isSynchronized {
+            try beginAnew(identifier, change)
+        } else {
+            try write { db in
+                try change(db)
+                // The previous account's values disappear with the next download, but this store has to stay as it is.
+                guard store.hasPreviousValues, let previous else { return }
+                try db.saveOrigin(origin)
+                try db.carry(
+                    from: previous, to: account, ids: replicaIDs, under: origin, time: environment.time(),
+                    stores: "id = \(store.id)")
+                try skipReplicaIDs(db)
+            }
         }
         try reload(store)
     }
 
     /// Brings a store into use that lacks what accounts have, so that they are downloaded again for it.
     ///
-    /// Writes to it are provisional until that is done, unless it already had something of the account.
+    /// Writes to it are provisional until that is done, unless it already had something of the account. The caller reloads
+    /// it.
     private func beginAnew(_ identifier: String, _ change: (Database) throws -> Void) throws(EngineError) {
         let current = account
         account = try write { db in
@@ -106,6 +113,5 @@ extension UserDatabase {
         }
         account.lastPull = max(account.lastPull, current.lastPull)
         downloadEpoch += 1
-        if let store = loadedStore(identifier) { try reload(store) }
     }
 }

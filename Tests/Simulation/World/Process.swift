@@ -34,8 +34,6 @@ final class Process: @unchecked Sendable {
         let localKeys = Self.localKeys(device)
         let database = database
         stores = try (0..<world.conditions.stores).map { try database.store(Names.stores[$0], localKeys: localKeys) }
-        // The app opens its stores again, wherever the process was interrupted after a store was forgotten.
-        for store in stores where store.isForgotten { try database.remember(store: store) }
         subscribers = stores.map { [world, number = device.number] store in
             Subscriber(store) {
                 database.account.identifier

@@ -70,12 +70,11 @@ extension WholeDevice {
         }
     }
 
-    /// Forgets a store as the service does: an app that has the store open opens it again.
+    /// Forgets a store as the service does while an app has it open.
     private func forget(_ store: Int) throws(EngineError) {
         guard let process, !isMoving else { return }
         let (before, place) = (world.states(self), place)
-        guard try process.database.forget(store: Names.stores[store]) != nil else { return }
-        try process.database.remember(store: process.store(store))
+        guard try process.database.forget(store: Names.stores[store], whileInUse: true) != nil else { return }
         process.noteOwnWrite(store)
         process.noteAccount()
         process.sync.noteHint()
