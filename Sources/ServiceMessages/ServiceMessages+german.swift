@@ -1124,6 +1124,8 @@ extension ServiceMessages {
             "{1} hat eine Datenbank mit {2} Bytes; das ist mehr, als DatabaseBytes= erlaubt.",
         "{1} has a database that this service has not made.":
             "{1} hat eine Datenbank, die nicht von diesem Dienst stammt.",
+        "{1} has a database with more in the table {2} than this service writes.":
+            "{1} hat eine Datenbank mit mehr in der Tabelle {2}, als dieser Dienst schreibt.",
         "{1} is damaged. Unlock the account again with its recovery phrase.":
             "{1} ist beschädigt. Entsperren Sie das Konto erneut mit seinen Wiederherstellungswörtern.",
         "{1} is empty and on another device than before: is its drive mounted?":

@@ -34,6 +34,8 @@ package enum EngineError: Error, Equatable {
         case let error as DatabaseError:
             switch error.resultCode {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: self = .corrupt(error.message ?? "damaged")
+            // No row that is written here is longer than `DatabaseFile.longestRow`.
+            case .SQLITE_TOOBIG: self = .corrupt("a row that is too long")
             case .SQLITE_FULL: self = .diskFull
             // SQLite can't extend the file that its connections share.
             case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE: self = .diskFull

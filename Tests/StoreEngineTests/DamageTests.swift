@@ -101,6 +101,53 @@ import Testing
         #expect(try device.sql("SELECT count(*) FROM change") == [["1"]])
     }
 
+    @Test(arguments: [
+        // A row of 40 MB, many of a few MB, a text that ends for C before it does, and 262,145 rows.
+        "INSERT INTO property VALUES ('x', zeroblob(40000000))",
+        "UPDATE change SET value = zeroblob(40000000)",
+        "INSERT INTO property SELECT value, zeroblob(4000000) FROM SERIES LIMIT 17",
+        "INSERT INTO property SELECT value, char(0) || printf('%.*c', 4000000, 'a') FROM SERIES LIMIT 17",
+        "INSERT INTO property SELECT value, 1 FROM SERIES",
+        "INSERT INTO context SELECT (SELECT min(id) FROM replica), value, 1 FROM SERIES",
+        """
+        INSERT INTO change (id, generation, key, value, provisional, wall, counter, origin, cause, time)
+            SELECT id + n.value, generation, key, change.value, 0, wall, 0, origin, cause, time
+            FROM change, SERIES AS n WHERE id = (SELECT max(id) FROM change)
+        """,
+        """
+        INSERT INTO change (id, generation, key, value, provisional, wall, counter, origin, cause, time)
+            SELECT id + n.value, generation, key, zeroblob(30000000), 0, wall, 0, origin, cause, time
+            FROM change, (SELECT value FROM SERIES LIMIT 3) AS n WHERE id = (SELECT max(id) FROM change)
+        """,
+    ])
+    func `a database that has more than a version writes is recognized`(statement: String) throws {
+        for store in ["one", "two"] { try device.write([("k", .string("v"))], to: store) }
+        device.close()
+        #expect(try UserDatabase.excess(in: device.directory) == nil)
+        try device.sql(statement.replacing("SERIES", with: Self.series))
+        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try UserDatabase.excess(in: device.directory) != nil)
+    }
+
+    @Test func `a row that is too long to be read is damage`() throws {
+        for store in ["one", "two"] { try device.write([("k", .string("v"))], to: store) }
+        device.close()
+        try device.sql("UPDATE change SET value = zeroblob(40000000) WHERE id = (SELECT max(id) FROM change)")
+        let database = try device.open()
+        #expect(try database.store("one", localKeys: LocalKeys([])).values == [key("k"): .string("v")])
+        #expect {
+            _ = try database.store("two", localKeys: LocalKeys([]))
+        } throws: { error in
+            if case EngineError.corrupt = error { true } else { false }
+        }
+        database.close()
+        #expect(try UserDatabase.setAside(in: device.directory, at: 5).salvagedValues == 1)
+    }
+
+    private static let series = """
+        (WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT 262145) SELECT value FROM n)
+        """
+
     /// Puts pages above the only page of a table, each of which leads to the one below a hundred times.
     private func knot(_ table: String, levels: Int) throws {
         let root = try #require(

@@ -104,11 +104,22 @@ extension Daemon {
     }
 
     /// Replaces the database of data that is to be adopted, if it is damaged. Reading it later, on the bus's thread,
-    /// might not end.
+    /// might not end. For the same reason, refuses one that has more than the service writes.
     private func salvage(_ data: UserData) async throws {
         let (time, logger) = (environment.time(), logger)
         try await files.result {
-            guard let reason = try UserDatabase.damage(in: data.path) else { return }
+            let damage = try UserDatabase.damage(in: data.path)
+            let excess: String?
+            do { excess = try UserDatabase.excess(in: data.path) } catch {
+                // What is damaged may not be readable to its end.
+                if damage == nil { throw error }
+                excess = nil
+            }
+            if let excess {
+                throw BusError.invalidArguments(
+                    "\(data.name) has a database with more in the table \(excess) than this service writes.")
+            }
+            guard let reason = damage else { return }
             logger.error("The database in \(data.path) is damaged (\(reason)).")
             try User.setAside(in: data.path, at: time, logger)
         }

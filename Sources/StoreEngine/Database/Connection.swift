@@ -71,6 +71,7 @@ final class Connection {
         configuration.busyMode = .timeout(5)
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { db in
+            sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, DatabaseFile.longestRow)
             // A write is a page in the log, whose checksum and copy cost more than the row. Measured: 2 KiB takes a
             // sixth off a commit compared with 4 KiB, and 1 KiB no more.
             // The cache has 512 KiB, because the stores hold the entries in memory, not SQLite.

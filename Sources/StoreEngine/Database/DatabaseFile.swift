@@ -7,6 +7,8 @@ internal import Glibc
 package enum DatabaseFile {
     /// The file's name in the user's directory. SQLite keeps two more files beside it.
     static let name = "stores.sqlite"
+    /// More bytes than a row has in any version. A damaged file can claim that a row has a gigabyte.
+    static let longestRow: Int32 = 32 << 20
 
     /// Returns whether a file in a user's directory is the database, or belongs to it while it is open.
     package static func includes(_ file: String) -> Bool { [name, name + "-wal", name + "-shm"].contains(file) }

@@ -76,8 +76,15 @@ enum Schema {
     static func damage(_ path: String) throws -> String? {
         guard access(path, F_OK) == 0 else { return nil }
         do { return try BriefConnection(path, flags: SQLITE_OPEN_READONLY).damage() } catch let error as DatabaseError
-            where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_INTERRUPT].contains(error.resultCode)
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_INTERRUPT, .SQLITE_TOOBIG].contains(error.resultCode)
         { return error.message ?? "it can't be read" }
+    }
+
+    /// Returns the table of the database at a path that has more than any version writes; `nil` if none has, or there is no
+    /// database. It must be ``isOwn(_:)``.
+    static func excess(_ path: String) throws -> String? {
+        guard access(path, F_OK) == 0 else { return nil }
+        return try BriefConnection(path, flags: SQLITE_OPEN_READONLY).excess()
     }
 
     /// Brings a database to the newest version.

@@ -7,9 +7,6 @@ internal import PropertyList
 internal import Replication
 
 extension Salvage {
-    /// More bytes than a row has in any version.
-    private static let longestRow: Int32 = 32 << 20
-
     /// Reads what can be read of the database, without moving it.
     func read(knownAccount: String?) -> Saved {
         var saved = Saved()
@@ -20,8 +17,7 @@ extension Salvage {
         configuration.busyMode = .timeout(1)
         // Without this, SQLite reads nothing of a file shorter than its header says, or with a damaged schema.
         configuration.prepareDatabase { db in
-            // A row of a damaged file can claim to have a gigabyte.
-            sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, Self.longestRow)
+            sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, DatabaseFile.longestRow)
             try db.execute(sql: "PRAGMA writable_schema = ON")
         }
         guard !DatabaseTraces.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration)
@@ -104,6 +100,9 @@ extension Salvage {
         return (try? Value.decode(value, limits: limits)) != nil
     }
 
+    /// How many rows of a small table are read from each end: more than a user has stores and domains.
+    private static let mostRows = 1 << 17
+
     /// Returns the rows of a small table, read from both ends up to the damage.
     private func rows(of table: String, _ db: Database) -> [Row] {
         var rows: [Int64: Row] = [:]
@@ -117,13 +116,13 @@ extension Salvage {
     /// Adds rows by their identifiers, up to one that was read before: a damaged tree may lead back to it again and again.
     /// - Returns: whether the end was reached.
     private func add(_ sql: String, to rows: inout [Int64: Row], _ db: Database) throws -> Bool {
-        let cursor = try Row.fetchCursor(db, sql: sql)
+        let cursor = try Row.fetchCursor(db, sql: sql + " LIMIT \(Self.mostRows)")
         while let row = try cursor.next() {
             let id: Int64 = try row.decode(forColumn: "id")
             guard rows[id] == nil else { return false }
             rows[id] = row.copy()
         }
-        return true
+        return rows.count < Self.mostRows
     }
 
     /// Returns the last row of each key that could be read, in the order of their sequences.

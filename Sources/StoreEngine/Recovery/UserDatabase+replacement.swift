@@ -36,6 +36,13 @@ extension UserDatabase {
         do { return try Schema.damage("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
     }
 
+    /// Returns the table of a directory's database that has more than any version of this program writes; `nil` if none
+    /// has, or there is no database. It must be own (``isOwn(in:)``). If it has damage (``damage(in:)``), this may throw
+    /// although there is an excess.
+    package static func excess(in directory: String) throws(EngineError) -> String? {
+        do { return try Schema.excess("\(directory)/\(DatabaseFile.name)") } catch { throw EngineError(error) }
+    }
+
     /// Returns the greatest generation that programs may know.
     package func greatestGeneration() throws(EngineError) -> UInt64 {
         let stored = try read { db in try Int64.fetchOne(db, sql: "SELECT max(generation) FROM store") }
