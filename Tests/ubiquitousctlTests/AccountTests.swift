@@ -176,6 +176,32 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `values whose folder is missing are not removed unasked`() async throws {
+        try await Self.withFolder { terminal, url in
+            expect(try await terminal.ctl("account", "sign-in", url), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            let folder = String(url.dropFirst("folder://".count))
+            try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
+            let signOut = ["account", "sign-out", "--clear-values"]
+            for isFile in [false, true] {
+                if isFile { try Data().write(to: URL(filePath: folder)) }
+                #expect(try await terminal.ctl("account", "sync").code != 0)
+                for line in [signOut, signOut + ["--check"], ["stores", "remove", notes]] {
+                    expect(try await terminal.ctl2(line), 3, "may lack values of this device", "--discard-changes")
+                }
+                #expect(try await terminal.ctl("get", "theme").output == "dark")
+                unlink(folder)
+            }
+            expect(try await terminal.ctl("account", "pause"), 0)
+            expect(try await terminal.ctl2(signOut), 3, "may lack values of this device")
+            expect(try await terminal.ctl("account", "resume"), 0)
+            try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
+            expect(try await terminal.ctl2(signOut), 0)
+            #expect(try await terminal.ctl("list").output == "")
+        }
+    }
+
     @Test func `changes that only this device has are not removed unasked`() async throws {
         try await Self.withFolder { terminal, url in
             expect(try await terminal.ctl("account", "sign-in", url), 0)

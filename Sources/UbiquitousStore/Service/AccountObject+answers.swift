@@ -172,12 +172,18 @@ package struct AccountDescription: Sendable {
 
     /// Whether the remote may lack what this device has, though nothing is pending: it was emptied, removed, damaged or
     /// restored to a backup, or the account got another key while this device uploaded without it.
-    package var mayLackChanges: Bool { awaitsDecision || isUnpublished }
+    package var mayLackChanges: Bool { awaitsDecision || isUnpublished || isFolderUnusable }
 
     /// Whether the remote isn't the account to which this device has uploaded, or can't be used as it is, until the user
     /// decides something.
     package var awaitsDecision: Bool {
         isReset || needsKey || isFolderMissing || state == .error && lastError?.code == .corrupt
+    }
+
+    /// Whether the remote is a folder that is missing or can't be used, or that may be so unnoticed while sync is paused.
+    /// It may have been deleted or replaced, whereas a server that doesn't answer usually still has what was uploaded.
+    private var isFolderUnusable: Bool {
+        backend.hasPrefix("folder:") && (state == .paused || lastError != nil && [.offline, .error].contains(state))
     }
 
     /// Whether the remote has nothing of this device, and that isn't changing now.

@@ -22,8 +22,8 @@ extension Catalogue {
         "\"ubiquitousctl account resolve --help\" says how to keep them; --discard-changes removes them.":
             "„ubiquitousctl account resolve --help“ sagt, wie sie erhalten bleiben; --discard-changes entfernt sie.",
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
-        "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.":
-            "„ubiquitousctl account sync“ zeigt, was das Hochladen verhindert; --discard-changes entfernt sie.",
+        "\"ubiquitousctl account sync\" says what is wrong; --discard-changes removes them.":
+            "„ubiquitousctl account sync“ sagt, woran es liegt; --discard-changes entfernt sie.",
         "\"ubiquitousctl account unlock\" uploads them; --discard-changes removes them.":
             "„ubiquitousctl account unlock“ lädt sie hoch; --discard-changes entfernt sie.",
         "\"ubiquitousctl admin adopt --replace {1} {2}\" replaces their data with it.":
@@ -540,8 +540,8 @@ extension Catalogue {
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
         "What was unpacked in {1} can't be written to the disk.":
             "Was in {1} entpackt wurde, lässt sich nicht auf den Datenträger schreiben.",
-        "What was uploaded can't be read back just now; see \"ubiquitousctl status\"":
-            "Was hochgeladen wurde, lässt sich gerade nicht zurücklesen; siehe „ubiquitousctl status“",
+        "What was uploaded can't be read back just now: {1}":
+            "Was hochgeladen wurde, lässt sich gerade nicht zurücklesen: {1}",
         "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
         "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",

@@ -95,8 +95,8 @@ extension AccountObject {
         let isUploading = check && [.idle, .syncing, .initialSync].contains(account.state)
         if !isUploading, account.pendingChanges > 0 { return .unsaved(account.pendingChanges) }
         if account.mayLackChanges { return .perhapsUnsaved(account) }
-        if !check, account.lastError != nil {
-            Output.remark("What was uploaded can't be read back just now; see \"ubiquitousctl status\"")
+        if !check, let error = account.lastError {
+            Output.remark("What was uploaded can't be read back just now: \(Sentence(service: error.message))")
         }
         return nil
     }

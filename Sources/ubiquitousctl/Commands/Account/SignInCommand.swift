@@ -211,13 +211,13 @@ extension Failure {
         }
         return Failure(
             .refused, reason,
-            advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
+            advice: "\"ubiquitousctl account sync\" says what is wrong; --discard-changes removes them.")
     }
 
     /// The error if removing values would lose changes that are pending.
     static func unsaved(_ count: Int) -> Failure {
         Failure(
             .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
-            advice: "\"ubiquitousctl account sync\" shows what prevents the upload; --discard-changes removes them.")
+            advice: "\"ubiquitousctl account sync\" says what is wrong; --discard-changes removes them.")
     }
 }
