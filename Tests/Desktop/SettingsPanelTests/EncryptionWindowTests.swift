@@ -82,7 +82,7 @@ extension PanelWindowTests {
             try await expectWords(phrase, on: desk)
             try await desk.picture("words-again")
             try await desk.activate("shortcuts")
-            try await desk.shows(Self.hidden)
+            try await desk.screen.waits(until: "the words are hidden behind the other window") { $0.has(Self.hidden) }
             try await desk.screen.press(.escape)
             try await desk.reach("Show Again")
             try await desk.picture("words-hidden")

@@ -51,9 +51,8 @@ final class PanelDesk {
     func open() async throws {
         environment = ["UBIQUITOUS_STORE_BUS": bus.address, "XDG_DATA_HOME": data.path]
         window = try start()
-        // What is shown may be read before the window is mapped. Keys that are pressed until then are lost.
         try await screen.waits(until: "the window with “Account” has the keyboard") {
-            $0.has(text("Account")) && $0.isAnyWindowActive
+            $0.isAnyWindowActive && $0.hasInFront(text("Account"))
         }
     }
 

@@ -129,10 +129,11 @@ public final class Screen {
         }
     }
 
-    /// Waits until a text is on the screen.
+    /// Waits until a text is on the screen, in a window that keys reach. What a window shows can be read before it is
+    /// mapped, and until then its keys are lost.
     /// - Throws: ``Missing``.
     public func shows(_ text: String) async throws {
-        try await waits(until: "the screen shows “\(text)”") { $0.has(text) }
+        try await waits(until: "the screen shows “\(text)”") { $0.hasInFront(text) }
     }
 
     /// An error: the screen doesn't show what is expected.

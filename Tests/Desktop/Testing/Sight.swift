@@ -33,6 +33,14 @@ public struct Sight: Sendable {
     /// Whether a label contains a text.
     public func has(_ text: String) -> Bool { elements.contains { $0.element.label.contains(text) } }
 
+    /// Whether a label contains a text, in a window that keys reach.
+    public func hasInFront(_ text: String) -> Bool {
+        let isAnyActive = isAnyWindowActive
+        return elements.indices.contains {
+            elements[$0].element.label.contains(text) && (!isAnyActive || isInActiveWindow($0))
+        }
+    }
+
     /// Whether a label is this text.
     public func shows(_ text: String) -> Bool { elements.contains { $0.element.label == text } }
 
