@@ -62,6 +62,19 @@ case "synchronize":
     let isDone = UserDefaults.standard.synchronize()
     say("\(isDone)")
     kill(getpid(), SIGKILL)
+case "write-and-fork":
+    UserDefaults.standard.set(words[2], forKey: words[1])
+    UserDefaults.standard.synchronize()
+    // Swift has fork(2) for no program, as threads are missing in the child. This one only waits.
+    let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
+    let child = fork()
+    if child == 0 {
+        close(1)
+        close(2)
+        sleep(60)
+        _exit(0)
+    }
+    say("\(child)")
 case "replace":
     let values = [String: Any](uniqueKeysWithValues: (0..<500).map { ("key \($0)", words[1]) })
     let domain = ProcessInfo.processInfo.environment["UBIQUITOUS_STORE_DOMAIN"] ?? ""

@@ -101,6 +101,20 @@ struct AppTests {
         }
     }
 
+    @Test func `a forked child doesn't hold back what its parent has set`() async throws {
+        try await DefaultsDesk.with(started: false) { (desk: DefaultsDesk) async throws in
+            let child = try await desk.run("write-and-fork", "name", "early").output
+            let number = try #require(pid_t(child), "\(child) \(desk.error)")
+            defer { kill(number, SIGKILL) }
+            try await desk.device.start()
+            #expect(try await desk.run("read", "name").output == "early", "\(desk.error)")
+            #expect(try await desk.run("write", "name", "later").exit == .code(0))
+            #expect(kill(number, 0) == 0)
+            kill(number, SIGKILL)
+            #expect(try await desk.run("read", "name").output == "later")
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a domain that is emptied while the service is away keeps what nobody knew, and that is said`(hangs: Bool)
         async throws

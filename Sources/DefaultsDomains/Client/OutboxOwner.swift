@@ -6,10 +6,12 @@
 // make the newer one look late. No domain's file has this name, because names of domains don't begin with a dot there.
 //
 // The locks are those of fcntl_locking(2) that belong to an open file ("OFD"). With the others, which belong to the
-// process, closing any descriptor of the file would end the lock.
+// process, closing any descriptor of the file would end the lock. A child that was forked has the file open as well, and
+// would hold the lock after its parent's end, so it gives it up at once.
 
 internal import Files
 internal import Glibc
+internal import Synchronization
 
 /// Shows other processes that this one runs, and sends its own writes.
 final class OutboxOwner: Sendable {
@@ -30,9 +32,13 @@ final class OutboxOwner: Sendable {
         descriptor = isOwn ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) : -1
         var lock = Self.lock(of: number)
         isLocked = descriptor >= 0 && fcntl(descriptor, Self.setLock, &lock) == 0
+        if isLocked, isHandlingForks { newestLock.store(descriptor, ordering: .relaxed) }
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit {
+        _ = newestLock.compareExchange(expected: descriptor, desired: -1, ordering: .relaxed)
+        if descriptor >= 0 { close(descriptor) }
+    }
 
     /// Whether others see the lock: the file has not been replaced or removed since.
     var isSeen: Bool {
@@ -63,3 +69,18 @@ final class OutboxOwner: Sendable {
         return lock
     }
 }
+
+/// The descriptor that holds this process's newest lock; -1 if none does. A process rarely has more than one.
+private let newestLock = Atomic<Int32>(-1)
+
+/// Whether forked children give the lock up. Only what signal-safety(7) lists may be called in them. The descriptor's
+/// number stays taken, so that nothing else is closed with it later.
+private let isHandlingForks =
+    pthread_atfork(nil, nil) {
+        let descriptor = newestLock.load(ordering: .relaxed)
+        if descriptor < 0 { return }
+        let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        dup2(nothing, descriptor)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        close(nothing)
+    } == 0
