@@ -21,7 +21,7 @@ extension SignInDialog {
                 guard let self, await !Desktop.browse(login.page, from: window), !Task.isCancelled else { return }
                 Desktop.copy(login.page)
                 widgets.browserRow.subtitle = tr(
-                    "No browser could be opened. The page's address is in the clipboard: %1", login.page)
+                    "No browser could be opened. The page's address is in the clipboard: %1", login.page.quoted)
             }
             defer {
                 browsing.cancel()
@@ -38,7 +38,8 @@ extension SignInDialog {
             let dialog = MessageDialog(
                 over: window, heading: tr("Go to Another Server?"),
                 body: tr(
-                    "The server sends the login to %1. Go there only if you know it.", hosts.joined(separator: ", ")))
+                    "The server sends the login to %1. Go there only if you know it.",
+                    hosts.map(\.quoted).joined(separator: ", ")))
             dialog.offer("cancel", label: tr("_Cancel"))
             dialog.offer("go", label: tr("_Go There"))
             dialog.presume(close: "cancel", enter: "cancel")
