@@ -35,7 +35,10 @@ struct StoresListCommand: ServiceCommand {
             try await service.connect().manager.stores(ofEverybody: everybody || service.user != nil)
         }.filter { everybody || $0.uid == uid }
         if json { return Output.print(json: .array(stores.map(\.json))) }
-        for store in stores { Output.print(everybody ? "\(store.uid)\t\(store.identifier)" : store.identifier) }
+        for store in stores {
+            let name = Output.printableWord(store.identifier)
+            Output.print(everybody ? "\(store.uid)\t\(name)" : name)
+        }
     }
 }
 
