@@ -195,6 +195,37 @@ struct EncryptionTests {
         }
     }
 
+    @Test func `a key that could not be replaced after another one was rejected is replaced later`() async throws {
+        try await withTwoDevices { devices in
+            let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
+            try await laptop.join(devices.url, Self.encrypted)
+            try await devices.store(devices.laptop).set("favourite-colour", "vermilion-and-teal")
+            try await laptop.syncNow()
+            let words = try await laptop.recoveryPhrase(flags: 1)
+            try await phone.join(devices.url, ["recovery-phrase": .string(Text(words))])
+            _ = try await devices.converge()
+            let heads = devices.folder + "/h/"
+            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: heads).first)
+            let damaged = try Data(contentsOf: URL(filePath: heads + name)).prefix(60) + Data("damage".utf8)
+            try await phone.replaceKey()
+            #expect(await errorName { try await laptop.syncNow() } == "KeyNeeded")
+            let torn = heads + "0123456789abcdef"
+            try damaged.write(to: URL(filePath: torn))
+            let error = await failure { try await laptop.replaceKey() }
+            #expect(error?.name.hasSuffix(".Conflict") == true, "\(String(describing: error))")
+            try await devices.laptop.restart()
+            try FileManager.default.removeItem(atPath: torn)
+            try await eventually("the laptop has another key") {
+                try? await laptop.syncNow()
+                // It is withheld during the move.
+                return (try? await laptop.recoveryPhrase()).map { $0 != words } == true
+            }
+            #expect(await errorName { try await phone.syncNow() } == "KeyNeeded")
+            try await phone.unlock(try await laptop.recoveryPhrase())
+            #expect(try await devices.converge()["favourite-colour"] == "vermilion-and-teal")
+        }
+    }
+
     @Test func `a move whose key is lost before anything was under it is given up`() async throws {
         try await withTwoDevices { devices in
             let laptop = try devices.account(devices.laptop)

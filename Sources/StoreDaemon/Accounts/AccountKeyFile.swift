@@ -42,6 +42,8 @@ struct AccountKeyFile: Equatable {
     var tidied: UInt64?
     /// The URL where the account may have been created; only in ``AttemptedKeys``.
     var place: String?
+    /// Whether a move to a new key is to begin, because another key was rejected for that.
+    var isToBeReplaced = false
 
     /// The format's number. Files with a greater one are from a newer version.
     private static let format = 1
@@ -166,6 +168,7 @@ struct AccountKeyFile: Equatable {
         var published: UInt64?
         var tidied: UInt64?
         var place: String?
+        var isToBeReplaced: Bool?
 
         init(_ file: AccountKeyFile) {
             format = AccountKeyFile.format
@@ -179,6 +182,7 @@ struct AccountKeyFile: Equatable {
             wasShown = file.wasShown
             wasPlain = file.wasPlain.isEmpty ? nil : file.wasPlain.sorted().map(\.description)
             (published, tidied, place) = (file.published, file.tidied, file.place)
+            isToBeReplaced = file.isToBeReplaced ? true : nil
         }
 
         /// The decoded file; `nil` if its parts contradict each other.
@@ -195,7 +199,7 @@ struct AccountKeyFile: Equatable {
             return AccountKeyFile(
                 key: key, marker: marker, left: Set(left), rejected: Set(rejected), awaited: awaited, stage: stage,
                 wasShown: wasShown, wasPlain: Set(plain), published: published, tidied: tidied,
-                place: place)
+                place: place, isToBeReplaced: isToBeReplaced ?? false)
         }
     }
 }

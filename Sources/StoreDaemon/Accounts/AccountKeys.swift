@@ -320,7 +320,8 @@ struct AccountKeys {
     /// Whether a move may need a step after a sync cycle.
     var areWatched: Bool {
         guard let file = try? AccountFile.read(in: directory) else { return false }
-        return file.movingTo != nil || current(of: file)?.former.isEmpty == false
+        return file.movingTo != nil
+            || current(of: file).map { !$0.former.isEmpty || $0.isToBeReplaced } == true
     }
 
     /// Begins an account's move to a new key. Both the key and the intent are on the disk then.

@@ -74,6 +74,7 @@ final class MoveToKey {
     private func begin(_ passesOver: Bool) async throws {
         let refusal = try readRefused()
         do { try await prepare(passesOver) } catch {
+            watch()
             if let refusal {
                 sync.close()
                 sync.fail(refusal)
@@ -98,6 +99,11 @@ final class MoveToKey {
         // The former form goes, and with it what was removed from this device alone.
         try account.database.rememberAll()
         try await read()
+        try begin(passingOverUnread: passesOver)
+    }
+
+    /// Makes a key, and begins the move to it, of an account that was read.
+    private func begin(passingOverUnread passesOver: Bool) throws {
         let file = try account.saved.signedIn()
         try checkRead(passesOver)
         guard try account.database.forgottenStores().isEmpty else {
@@ -169,6 +175,12 @@ final class MoveToKey {
         let key = begun == nil ? keys.current(of: file) : nil
         let next = MoveProgress.next(movingSince: begun, key: key?.standing, facts)
         do {
+            if let key, key.isToBeReplaced, !sync.needsKey {
+                return try await alone(asStep: true) {
+                    try account.database.rememberAll()
+                    try begin(passingOverUnread: false)
+                }
+            }
             switch next {
             case .wait: findPublication(under: key)
             case .giveWay: try withdraw()

@@ -57,7 +57,8 @@ struct OtherKeys {
     /// Rejects the markers of other keys and continues under this device's key. Anyone who can write to the remote can
     /// put another key's marker there, which stops this device's sync.
     /// - Parameter successors: whether to reject also a key that somebody who has this device's key has put in its
-    ///   place. The account is then restored under this device's key, to get a new one.
+    ///   place. The account is then restored under this device's key, to get a new one, which the service also begins by
+    ///   itself: under the former key, this device would be alone.
     func reject(in file: AccountFile, andSuccessors successors: Bool = false) async throws {
         keys.settle(account.accountIdentifier)
         let (protection, problem) = keys.protection(of: file)
@@ -69,7 +70,7 @@ struct OtherKeys {
             return restores
                 ? try await backend.restore(file.account) : try await backend.open(creatingAccount: false)
         } then: { backend, remote, held in
-            try keep(held) { ($0.rejected, $0.awaited) = ($1.rejected, nil) }
+            try keep(held) { ($0.rejected, $0.awaited, $0.isToBeReplaced) = ($1.rejected, nil, successors) }
             var next = file
             next.isPaused = nil
             try account.saved.commit(next) {
