@@ -8,9 +8,12 @@ internal import Replication
 
 extension Salvage {
     /// Reads what can be read of the database, without moving it.
-    func read(knownAccount: String?) -> Saved {
-        var saved = Saved()
-        saved.account = knownAccount
+    /// - Parameters:
+    ///   - begin: called once all but the changes is read.
+    ///   - found: called with the changes of each replica that are worth saving.
+    func read(
+        into saved: inout Saved, begin: (Saved) throws -> Void, found: ([SavedChange]) throws -> Void
+    ) throws {
         saved.unsynchronized = DatabaseTraces(directory: directory).excludedStores
         var configuration = Configuration()
         configuration.readonly = true
@@ -21,16 +24,20 @@ extension Salvage {
             try db.execute(sql: "PRAGMA writable_schema = ON")
         }
         guard !DatabaseTraces.isEmpty(path), let queue = try? DatabaseQueue(path: path, configuration: configuration)
-        else {
-            return saved
-        }
+        else { return try begin(saved) }
         defer { try? queue.close() }
-        queue.unsafeReentrantRead { db in readAll(into: &saved, db) }
-        return saved
+        try queue.unsafeReentrantRead { db in
+            let current = (try? db.property("account")) ?? nil
+            let names = readNames(into: &saved, current: current, db)
+            try begin(saved)
+            try readReplicas(of: names, current: current, into: &saved, db, found)
+        }
     }
 
-    private func readAll(into saved: inout Saved, _ db: Database) {
-        let current = (try? db.property("account")) ?? nil
+    /// Reads the accounts and the stores.
+    /// - Parameter current: the current account's row.
+    /// - Returns: the stores' identifiers by their rows.
+    private func readNames(into saved: inout Saved, current: Int64?, _ db: Database) -> [Int64: String] {
         if let current, current > 0, let account = (try? db.account(current)) ?? nil, !account.identifier.isEmpty {
             saved.account = account.identifier
         }
@@ -52,6 +59,17 @@ extension Salvage {
                 saved.unsynchronized.append(name)
             }
         }
+        return names
+    }
+
+    /// Reads the changes of all replicas.
+    /// - Parameters:
+    ///   - names: the stores' identifiers by their rows.
+    ///   - current: the current account's row.
+    private func readReplicas(
+        of names: [Int64: String], current: Int64?, into saved: inout Saved, _ db: Database,
+        _ found: ([SavedChange]) throws -> Void
+    ) throws {
         var patience = RangeReader.patience
         for row in rows(of: "replica", db) {
             guard let account: Int64 = try? row.decode(forColumn: "account"),
@@ -67,17 +85,18 @@ extension Salvage {
             let isOnlyHere =
                 account <= 0 || !isSignedIn && current.map { $0 == account } != false
                 || account == current && saved.unsynchronized.contains(name)
-            for row in last {
+            let changes = last.compactMap { row -> SavedChange? in
                 let isPending = row.isOwn && row.sequence > published
-                guard isPending || isOnlyHere else { continue }
+                guard isPending || isOnlyHere else { return nil }
                 // What follows an account's values keeps its stamp, so that it and what is written after it still do. It may
                 // be a removal.
                 let keepsStamp = account > 0 && !row.isProvisional
-                guard isValue(row, in: name) || keepsStamp && isRemoval(row) else { continue }
-                saved.changes.append(
-                    SavedChange(
-                        store: name, account: owner, row: row, isProvisional: !keepsStamp))
+                guard isValue(row, in: name) || keepsStamp && isRemoval(row) else { return nil }
+                return SavedChange(store: name, account: owner, row: row, isProvisional: !keepsStamp)
             }
+            saved.changes += changes.count
+            saved.values += changes.count { $0.row.value != nil }
+            try found(changes)
         }
     }
 

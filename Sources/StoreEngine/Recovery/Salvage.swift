@@ -48,14 +48,12 @@ extension UserDatabase {
     ) throws(EngineError) -> SalvageReport {
         do {
             let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
-            let saved = salvage.read(knownAccount: account)
+            let saved = try salvage.build(knownAccount: account, origin: Origin(bits: random()))
             // What the disk has not returned was not read, and would be taken for lost.
             try DatabaseTraces(directory: directory).checkDisk(at: time)
-            try salvage.build(saved, origin: Origin(bits: random()))
             let fileName = try salvage.setAside()
             try Salvage.finish(in: directory)
-            return SalvageReport(
-                fileName: fileName, salvagedValues: saved.changes.count { $0.row.value != nil }, account: saved.account)
+            return SalvageReport(fileName: fileName, salvagedValues: saved.values, account: saved.account)
         } catch {
             throw EngineError(error)
         }
@@ -137,9 +135,8 @@ struct Salvage {
 
     // MARK: Building
 
-    /// What could be read of the damaged database.
+    /// What could be read of the damaged database, besides its changes.
     struct Saved {
-        var changes: [SavedChange] = []
         /// The identifier of the current account; `nil` if it is not known.
         var account: String?
         /// The stores that aren't synced.
@@ -150,6 +147,10 @@ struct Salvage {
         var formerNames: [String: Set<String>] = [:]
         /// The greatest generation that was found.
         var generation: UInt64 = 0
+        /// The number of changes that are in the new database.
+        var changes = 0
+        /// How many of them are values.
+        var values = 0
     }
 
     /// A value, or a removal, that is worth saving.
@@ -162,19 +163,32 @@ struct Salvage {
         let isProvisional: Bool
     }
 
-    /// Builds the new database beside the damaged one.
-    func build(_ saved: Saved, origin: Origin) throws {
+    /// Builds the new database beside the damaged one. One replica at a time is in memory: there may be as many values as
+    /// the service has memory for everybody.
+    /// - Returns: what was read.
+    func build(knownAccount: String?, origin: Origin) throws -> Saved {
         for suffix in Self.suffixes { unlink(path + Self.newSuffix + suffix) }
         let queue = try Connection.open(path + Self.newSuffix)
-        try queue.write { db in try write(saved, origin: origin, db) }
+        let saved = try queue.write { db in
+            var (saved, generation) = (Saved(account: knownAccount), UInt64(0))
+            try read(into: &saved) { saved in
+                generation = self.generation(after: saved)
+                try begin(saved, generation: generation, db)
+            } found: { changes in
+                try write(changes, origin: origin, generation: generation, db)
+            }
+            try end(saved, origin: origin, generation: generation, db)
+            return saved
+        }
         // A single file, so that one rename moves it into place. The checkpoint also syncs it.
         try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
         try queue.close()
+        return saved
     }
 
-    private func write(_ saved: Saved, origin: Origin, _ db: Database) throws {
-        let base = min(max(time, saved.generation + 1), 1 << 61)
-        try db.setProperty("generation", Int64(base))
+    private func generation(after saved: Saved) -> UInt64 { min(max(time, saved.generation + 1), 1 << 61) }
+
+    private func begin(_ saved: Saved, generation: UInt64, _ db: Database) throws {
         if let account = saved.account {
             try db.execute(sql: "INSERT INTO account (identifier) VALUES (?)", arguments: [account])
             try db.setProperty("account", db.lastInsertedRowID)
@@ -183,24 +197,36 @@ struct Salvage {
         for store in saved.unsynchronized {
             try db.execute(
                 sql: "INSERT INTO store (identifier, generation, known_from, synchronized) VALUES (?, ?, ?, 0)",
-                arguments: [store, Int64(base), Int64(base)])
+                arguments: [store, Int64(generation), Int64(generation)])
         }
-        if !saved.changes.isEmpty { try db.saveOrigin(origin) }
-        for change in saved.changes {
-            try db.execute(
-                sql: "INSERT OR IGNORE INTO store (identifier, generation, known_from) VALUES (?, ?, ?)",
-                arguments: [change.store, Int64(base), Int64(base)])
-            try db.execute(
-                sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [change.account])
-            try db.execute(
-                sql: """
-                    INSERT OR IGNORE INTO replica (store, account)
-                        SELECT store.id, account.id FROM store, account
-                        WHERE store.identifier = ? AND account.identifier = ?
-                    """,
-                arguments: [change.store, change.account])
-            try write(change, origin: origin, generation: base, db)
+    }
+
+    /// Writes the changes of a replica.
+    private func write(_ changes: [SavedChange], origin: Origin, generation: UInt64, _ db: Database) throws {
+        guard let first = changes.first else { return }
+        try db.execute(
+            sql: "INSERT OR IGNORE INTO store (identifier, generation, known_from) VALUES (?, ?, ?)",
+            arguments: [first.store, Int64(generation), Int64(generation)])
+        try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [first.account])
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO replica (store, account)
+                    SELECT store.id, account.id FROM store, account
+                    WHERE store.identifier = ? AND account.identifier = ?
+                """,
+            arguments: [first.store, first.account])
+        for change in changes { try write(change, origin: origin, generation: generation, db) }
+    }
+
+    /// - Parameter generation: the one that was written, before all were known.
+    private func end(_ saved: Saved, origin: Origin, generation: UInt64, _ db: Database) throws {
+        let base = Int64(self.generation(after: saved))
+        try db.setProperty("generation", base)
+        if base != Int64(generation) {
+            try db.execute(sql: "UPDATE store SET generation = ?, known_from = ?", arguments: [base, base])
+            try db.execute(sql: "UPDATE change SET generation = ?", arguments: [base])
         }
+        if saved.changes > 0 { try db.saveOrigin(origin) }
         for identifier in saved.encrypted.union(saved.formerNames.keys) {
             try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [identifier])
             guard let account = try db.account(named: identifier) else { continue }
