@@ -249,16 +249,23 @@ import UbiquitousStoreTesting
         }
     }
 
+    /// Backs everything up, and unpacks the archive.
+    /// - Returns: the directory with its files.
+    private static func unpackedBackup(of terminal: Terminal) async throws -> String {
+        let archive = terminal.file("first.tar")
+        expect(try await terminal.ctl("admin", "backup", archive), 0)
+        let place = terminal.file("archive")
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try tar("-C", place, "-xf", archive)
+        return place
+    }
+
     /// A rollback journal can name any file, for SQLite to delete. There is none beside a database of a backup.
     @Test(.enabled(if: user != nil, needsName), arguments: ["u7", "u7.nobody.1700000000"])
     func `an archive with a rollback journal deletes nothing, and its database is used`(name: String) async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))
-            let (first, second) = (terminal.file("first.tar"), terminal.file("second.tar"))
-            expect(try await terminal.ctl("admin", "backup", first), 0)
-            let place = terminal.file("archive")
-            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-            try Self.tar("-C", place, "-xf", first)
+            let (place, second) = (try await Self.unpackedBackup(of: terminal), terminal.file("second.tar"))
             let (victim, data) = (terminal.file("victim"), "\(place)/\(name)")
             try terminal.write("victim", "mine")
             try FileManager.default.moveItem(atPath: "\(place)/u\(getuid())", toPath: data)
@@ -281,11 +288,7 @@ import UbiquitousStoreTesting
     func `an archive whose database would take too much memory is refused`() async throws {
         try await Terminal.with { terminal in
             try await terminal.store().set("theme", .string("dark"))
-            let (first, second) = (terminal.file("first.tar"), terminal.file("second.tar"))
-            expect(try await terminal.ctl("admin", "backup", first), 0)
-            let place = terminal.file("archive")
-            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-            try Self.tar("-C", place, "-xf", first)
+            let (place, second) = (try await Self.unpackedBackup(of: terminal), terminal.file("second.tar"))
             let database = "\(place)/u\(getuid())/stores.sqlite"
             let script = """
                 import sqlite3, sys
