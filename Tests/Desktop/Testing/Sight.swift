@@ -35,10 +35,7 @@ public struct Sight: Sendable {
 
     /// Whether a label contains a text, in a window that keys reach.
     public func hasInFront(_ text: String) -> Bool {
-        let isAnyActive = isAnyWindowActive
-        return elements.indices.contains {
-            elements[$0].element.label.contains(text) && (!isAnyActive || isInActiveWindow($0))
-        }
+        inFront.contains { elements[$0].element.label.contains(text) }
     }
 
     /// Whether a label is this text.
@@ -81,10 +78,13 @@ public struct Sight: Sendable {
     var focusedElements: [Element] { focused.map { [elements[$0].element] + above($0).dropLast() } ?? [] }
 
     private var focused: Int? {
+        inFront.last { elements[$0].element.states.contains(.focused) }
+    }
+
+    /// The elements that keys reach: of the active window, or of all if none is active.
+    private var inFront: some BidirectionalCollection<Int> {
         let isAnyActive = isAnyWindowActive
-        return elements.indices.last {
-            elements[$0].element.states.contains(.focused) && (!isAnyActive || isInActiveWindow($0))
-        }
+        return elements.indices.lazy.filter { !isAnyActive || isInActiveWindow($0) }
     }
 
     /// Whether a window is active: keys that are pressed reach it. Without a window manager, none is once a dialog has
