@@ -22,13 +22,16 @@ package struct KeyPatterns: Equatable, Sendable {
     package mutating func add(_ added: some Sequence<Text>) {
         for pattern in added where known.insert(pattern).inserted {
             patterns.append(pattern)
-            if pattern.string.utf8.last == UInt8(ascii: "*") {
+            if Self.isPrefix(pattern) {
                 prefixes.append(Array(pattern.string.utf8.dropLast()))
             } else {
                 keys.insert(pattern)
             }
         }
     }
+
+    /// Returns whether a pattern is a prefix, and an asterisk after it.
+    package static func isPrefix(_ pattern: Text) -> Bool { pattern.string.utf8.last == UInt8(ascii: "*") }
 
     /// Returns whether a pattern is a key, or a prefix with one asterisk at its end. Others are probably mistakes.
     package static func isLikely(_ pattern: Text) -> Bool {
@@ -38,7 +41,7 @@ package struct KeyPatterns: Equatable, Sendable {
     /// Returns one of the patterns that matches every key that another pattern matches; `nil` if none does.
     package func pattern(covering other: Text) -> Text? {
         patterns.first { pattern in
-            guard pattern.string.utf8.last == UInt8(ascii: "*") else { return pattern == other }
+            guard Self.isPrefix(pattern) else { return pattern == other }
             return other.string.utf8.starts(with: pattern.string.utf8.dropLast())
         }
     }

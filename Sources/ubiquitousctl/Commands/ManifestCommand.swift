@@ -72,8 +72,8 @@ struct ManifestCheckCommand: ParsableCommand {
 
     private func checkPatterns(_ manifest: Manifest) throws {
         for pattern in manifest.localKeys + manifest.ubiquitousDefaults {
-            let isPrefix = pattern.utf8.last == UInt8(ascii: "*")
-            let isTooLong = pattern.utf16.count - (isPrefix ? 1 : 0) > Limits.standard.keyLength
+            let length = pattern.utf16.count - (KeyPatterns.isPrefix(Text(pattern)) ? 1 : 0)
+            let isTooLong = length > Limits.standard.keyLength
             if isTooLong || !KeyPatterns.isLikely(Text(pattern)) {
                 throw Failure(
                     .usage, "\"\(file)\": no key goes with \(Output.quoted(pattern)).",
