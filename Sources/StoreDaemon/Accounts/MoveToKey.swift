@@ -95,15 +95,11 @@ final class MoveToKey {
     }
 
     /// Reads the whole account, makes a key, and begins the move to it.
-    private func prepare(_ passesOver: Bool) async throws {
+    /// - Parameter isRead: whether a cycle has just read the account.
+    private func prepare(_ passesOver: Bool, isRead: Bool = false) async throws {
         // The former form goes, and with it what was removed from this device alone.
         try account.database.rememberAll()
-        try await read()
-        try begin(passingOverUnread: passesOver)
-    }
-
-    /// Makes a key, and begins the move to it, of an account that was read.
-    private func begin(passingOverUnread passesOver: Bool) throws {
+        if !isRead { try await read() }
         let file = try account.saved.signedIn()
         try checkRead(passesOver)
         guard try account.database.forgottenStores().isEmpty else {
@@ -176,10 +172,7 @@ final class MoveToKey {
         let next = MoveProgress.next(movingSince: begun, key: key?.standing, facts)
         do {
             if let key, key.isToBeReplaced, !sync.needsKey {
-                return try await alone(asStep: true) {
-                    try account.database.rememberAll()
-                    try begin(passingOverUnread: false)
-                }
+                return try await alone(asStep: true) { try await prepare(false, isRead: true) }
             }
             switch next {
             case .wait: findPublication(under: key)
