@@ -4,6 +4,7 @@
 // local, so they are in the overlay, which a change of account doesn't touch. They have limits of their own, and are
 // not synced.
 
+internal import GRDB
 internal import PropertyList
 
 extension Store {
@@ -30,6 +31,24 @@ extension Store {
 
     /// Whether the store is a layer of a defaults domain.
     package var isLayer: Bool { Self.isLayer(identifier) }
+}
+
+extension UserDatabase {
+    /// Returns about how many bytes the values of a layer take, without reading them.
+    package func valueBytes(ofLayer identifier: String) throws(EngineError) -> Int {
+        try read { db in
+            try Int.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT coalesce(sum(max(8, length(value))), 0) FROM (
+                            SELECT value, max(change.id)
+                            FROM store JOIN replica ON replica.store = store.id
+                                JOIN change ON \(ChangeID.isOf("replica.id"))
+                            WHERE store.identifier = ? GROUP BY replica.id, key)
+                        """),
+                arguments: [identifier]) ?? 0
+        }
+    }
 }
 
 extension LocalKeys {

@@ -45,7 +45,7 @@ package final class AccountReplica {
     }
 
     /// Whether changes are pending that may be uploaded. If that can't be read, the upload reports the error.
-    var hasPendingChanges: Bool { (try? database.hasUploads()) ?? true }
+    var hasPendingChanges: Bool { (try? database.summaries.hasUploads()) ?? true }
 
     /// Returns whether the account still has the backend with which a cycle began.
     func isWith(_ backend: any RemoteBackend) -> Bool {
@@ -61,7 +61,7 @@ package final class AccountReplica {
     func genuine(_ remote: RemoteAccount) throws -> RemoteAccount {
         if remote.isEncrypted || !Rule.neverPlain.isOn { return remote }
         let names = remote.aliases.union([remote.identifier])
-        let encrypted = try database.encryptedAccounts(among: names).union(names.intersection(keyNames()))
+        let encrypted = try database.names.encrypted(among: names).union(names.intersection(keyNames()))
         if encrypted.isEmpty { return remote }
         guard let rest = remote.without(encrypted) else { throw RemoteError.inPlain }
         return rest
@@ -79,7 +79,7 @@ package final class AccountReplica {
             tell(changes, .accountChange)
         }
         // If this fails, the next pull does it.
-        if remote.isEncrypted { try? database.noteEncrypted() }
+        if remote.isEncrypted { try? database.names.noteEncrypted() }
     }
 
     /// Continues under the smallest of the identifiers that devices have given the account, and joins what this device
@@ -89,7 +89,7 @@ package final class AccountReplica {
         let others = remote.aliases.union(formerNames)
         if remote.identifier == before, others.isEmpty { return }
         // The upload under that identifier may never have been read by another device.
-        if formerNames.contains(before) { try database.forgetPublication() }
+        if formerNames.contains(before) { try database.progress.forgetPublication() }
         try joinOthers(named: others.union([remote.identifier]))
         for change in try database.rename(accountTo: remote.identifier, aliases: others) {
             tell([change], ownReason(in: change.store))
@@ -103,12 +103,13 @@ package final class AccountReplica {
     /// account at the same time, the one that encrypts it may not have seen the other's identifier.
     private func formerNames(of remote: RemoteAccount) throws(EngineError) -> Set<String> {
         var names = remote.formerNames
-        if Rule.ownNames.isOn { names.formUnion(try database.accounts(formerly: remote.formerNames)) }
+        if Rule.ownNames.isOn { names.formUnion(try database.names.accounts(formerly: remote.formerNames)) }
         if Rule.plainSuccessor.isOn {
-            names.formUnion(try database.accounts(before: remote.formerNames.union([remote.identifier])))
+            names.formUnion(try database.names.accounts(before: remote.formerNames.union([remote.identifier])))
         }
         // No account comes before a name that it has left, whatever somebody with that name's key says.
-        return names.subtracting([remote.identifier]).subtracting(try database.accounts(formerly: [remote.identifier]))
+        return names.subtracting([remote.identifier]).subtracting(
+            try database.names.accounts(formerly: [remote.identifier]))
     }
 
     /// Joins what this device has of the account under its other identifiers, because it is the state of one account.
@@ -117,7 +118,7 @@ package final class AccountReplica {
     private func joinOthers(named names: Set<String>) throws(EngineError) {
         let states = try database.statesOfOthers(named: names)
         if states.isEmpty { return }
-        try database.forgetPublication()
+        try database.progress.forgetPublication()
         var joined: [String: JoinedStates] = [:]
         for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
         for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
@@ -155,7 +156,7 @@ extension AccountReplica: BackendUser {
 
     /// Whether something was joined since the last publication.
     private var isPublicationOld: Bool {
-        (try? database.accountStores().contains { $0.sequence > $0.published }) ?? false
+        (try? database.progress.publishedStores().contains { $0.sequence > $0.published }) ?? false
     }
 
     package var origin: Origin { database.origin }
@@ -196,7 +197,7 @@ extension AccountReplica: BackendUser {
                 .reset, "The remote holds another account, or was emptied.", reason: .accountReplaced)
         }
         try rename(to: remote, formerly: formerNames(of: remote))
-        if remote.isEncrypted { try database.noteEncrypted() }
+        if remote.isEncrypted { try database.names.noteEncrypted() }
         identifiers = remote.aliases.union([remote.identifier])
         devices.note(pull.devices)
         if !pull.stores.isEmpty && database.account.isDownloaded { onTransfer?() }
@@ -267,19 +268,19 @@ extension AccountReplica: BackendUser {
         let isComplete = isRead && tooLarge.isEmpty
         if database.account.beginsAnew { try arriveEverywhere(besides: tooLarge) }
         if result.cursor != database.account.cursor {
-            let waiting = isRead ? tooLarge : Set(try database.storesAwaitingDownload())
-            let changes = try database.completeDownload(
+            let waiting = isRead ? tooLarge : Set(try database.progress.storesAwaitingDownload())
+            let changes = try database.progress.completeDownload(
                 cursor: result.cursor, isComplete: isComplete, besides: waiting)
             tell(changes, .accountChange)
         } else if isComplete {
-            database.noteDownload()
+            database.progress.noteDownload()
         }
         try noteHiddenEntries()
     }
 
     /// Lets all stores of the account arrive, except those too large. The remote has nothing of these stores.
     private func arriveEverywhere(besides tooLarge: Set<String>) throws {
-        let waiting = Set(try database.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
+        let waiting = Set(try database.progress.storesAwaitingDownload()).union(database.loadedStores.map(\.identifier))
         for identifier in waiting.subtracting(tooLarge).sorted() {
             _ = try join(RemoteChange(state: StoreState(), isComplete: true), to: identifier)
         }
@@ -289,7 +290,7 @@ extension AccountReplica: BackendUser {
 
     /// Reports entries that break the rules. They are passed on and never shown, so this is the only place that can.
     private func noteHiddenEntries() throws(EngineError) {
-        guard cycle.problem == nil, let found = try database.hiddenEntries() else { return }
+        guard cycle.problem == nil, let found = try database.progress.hiddenEntries() else { return }
         noteProblem(
             "The store \(found.store) holds entries that break the rules for keys and values (\(found.count)). They "
                 + "are kept and passed on to other devices, but hidden from apps.")
@@ -315,7 +316,7 @@ extension AccountReplica: BackendUser {
         return Publication(
             account: database.account.identifier, origin: database.origin,
             formerOrigins: try database.origins.former(), counts: try database.origins.publicationCounts(),
-            device: devices.own, stores: try database.accountStores(), time: database.environment.time())
+            device: devices.own, stores: try database.progress.publishedStores(), time: database.environment.time())
     }
 
     /// A store that has left the sync meanwhile stays in the remote as it was last published.
@@ -330,7 +331,7 @@ extension AccountReplica: BackendUser {
         if !Rule.exactMarks.isOn {
             for store in sequences.keys { sequences[store] = try database.store(store).snapshot().sequence }
         }
-        try database.markPublished(sequences, under: origin)
+        try database.progress.markPublished(sequences, under: origin)
     }
 
     package func garbageCollection() throws -> GarbageCollection {

@@ -140,7 +140,7 @@ extension AccountSync {
             noteCycle(hasEnded: true)
             if replica.cycle.isPublicationGone { forgetPublication() }
             refusal = nil
-            try database.noteSuccessor(nil)
+            try database.names.noteSuccessor(nil)
             setState(restingState, error: replica.cycle.problem)
             if database.account.isDownloaded, !replica.cycle.isAwaitingParts { return .success(()) }
             return .failure(
@@ -153,7 +153,7 @@ extension AccountSync {
             if replica.cycle.isPublicationGone || error.code == .reset { forgetPublication() }
             refusal = error.code == .unauthorized ? error : nil
             // Recorded now, because the user may sign out before entering the recovery phrase.
-            if let identifier = error.encryptedAccount { try? database.noteSuccessor(identifier) }
+            if let identifier = error.encryptedAccount { try? database.names.noteSuccessor(identifier) }
             replica.cycle.fail(error, monotonicTime(), jitter: database.environment.random())
             setState(State(after: error), error: error)
             return .failure(error)

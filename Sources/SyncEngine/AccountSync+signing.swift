@@ -11,7 +11,7 @@ extension AccountSync {
     package var hasBackend: Bool { backend != nil }
 
     /// The names that the account had before its present key, as far as this device knows them.
-    package var formerNames: Set<String> { get throws(EngineError) { try database.formerNames() } }
+    package var formerNames: Set<String> { get throws(EngineError) { try database.names.former() } }
 
     /// Returns the names of encrypted accounts whose keys are on this device.
     package var keyNames: () -> Set<String> {
@@ -77,7 +77,7 @@ extension AccountSync {
     package func signIn(
         to backend: any RemoteBackend, asRestored remote: RemoteAccount, isPaused: Bool = false
     ) throws {
-        if Rule.publishAnew.isOn { try database.forgetPublication() }
+        if Rule.publishAnew.isOn { try database.progress.forgetPublication() }
         try signIn(to: backend, as: remote, bringingValues: false, isPaused: isPaused)
     }
 

@@ -209,7 +209,7 @@ package final class AccountSync {
     /// Records that what was uploaded is gone from the remote, because neither the next process nor an account that was
     /// left would know it. If that fails, the next cycle does it.
     func forgetPublication() {
-        if database.account.lastPush != 0 { try? database.forgetPublication() }
+        if database.account.lastPush != 0 { try? database.progress.forgetPublication() }
     }
 
     /// Whether this device lacks the account's key. Sync is paused until the user enters the recovery phrase.

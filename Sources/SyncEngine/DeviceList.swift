@@ -56,7 +56,7 @@ package final class DeviceList {
         if origin == database.origin { return own.identifier }
         if let writer = writers[origin] { return writer.identifier }
         if (try? database.origins.isOwn(origin)) == true { return own.identifier }
-        return try? database.writer(under: origin)
+        return try? database.writers.device(under: origin)
     }
 
     /// Returns the identifier of the device that wrote under all of these; `nil` if it is not one known device.
@@ -84,7 +84,7 @@ package final class DeviceList {
     func note(_ found: [Origin: RemoteDevice]) {
         let new = found.mapValues(\.identifier).filter { writers[$0]?.identifier != $1 && $0 != database.origin }
         // Without them, only names of devices are missing from the history.
-        if !new.isEmpty { try? database.note(writers: new) }
+        if !new.isEmpty { try? database.writers.note(new) }
         writers.merge(found) { $1 }
         // A remote can show others at each poll.
         if writers.count > Self.mostWriters { writers = found }

@@ -21,7 +21,7 @@ import Testing
     @discardableResult
     private func arrive(_ entries: [String: Entry] = [:], cursor: UInt8 = 1) throws -> VisibleChange {
         let change = try device.join(Stranger().plan(entries, in: device.store()), cause: .downloaded)
-        try database.completeDownload(cursor: [cursor])
+        try database.progress.completeDownload(cursor: [cursor])
         return change
     }
 
@@ -60,7 +60,7 @@ import Testing
             #expect(Set(state.entries.values.map(\.n)).count == 2)
             #expect(store.pendingChanges == 2)
         }
-        #expect(try database.pendingChanges() == 2)
+        #expect(try database.summaries.pendingChanges() == 2)
     }
 
     private func reopenedStore() throws -> Store {
@@ -74,7 +74,7 @@ import Testing
         try enter("A")
         #expect(store.value(for: key("local")) == .integer(1))
         try enter("B")
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         #expect(try database.clearAccount().first?.keys == [])
         #expect(store.value(for: key("local")) == .integer(1))
         #expect(store.snapshot().state.entries[key("local")] == nil)
@@ -170,7 +170,7 @@ import Testing
         let meanwhile = try device.store().generation
         #expect(try visible() == ["k": .integer(1)])
         #expect(database.loadedStore("app") == nil)
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         #expect(try visible().isEmpty)
         #expect(try device.store().generation > meanwhile && meanwhile > before)
         #expect(try !device.store().knowsChanges(since: meanwhile))
@@ -184,7 +184,7 @@ import Testing
         for number in 0..<9 { try device.write([("here", .integer(Int64(number)))]) }
         let generation = store.generation
         try enter("B")
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         #expect(store.generation > generation && !store.knowsChanges(since: generation))
         _ = try database.clearAccount()
         #expect(!store.knowsChanges(since: generation))
@@ -197,7 +197,7 @@ import Testing
         try enter("B")
         let store = try device.store()
         let generation = store.generation
-        let changes = try database.completeDownload(cursor: [1])
+        let changes = try database.progress.completeDownload(cursor: [1])
         #expect(changes.map(\.keys) == [[key("k")]])
         #expect(store.isDownloaded && !store.hasPreviousValues && store.values.isEmpty)
         #expect(store.generation > generation)
@@ -209,17 +209,17 @@ import Testing
         try enter("A")
         try device.write([("k", .integer(1))])
         try arrive()
-        try database.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
+        try database.progress.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
         try device.write([("pending", .integer(1))])
         let state = try device.store().snapshot().state
         try enter("B")
         try arrive(cursor: 9)
-        #expect(try database.pendingChanges() == 0)
+        #expect(try database.summaries.pendingChanges() == 0)
         try device.reopen()
         let changes = try enter("A")
         #expect(changes.isEmpty)
         #expect(try device.store().snapshot().state == state)
-        #expect(try device.store().pendingChanges == 1 && database.pendingChanges() == 1)
+        #expect(try device.store().pendingChanges == 1 && database.summaries.pendingChanges() == 1)
         #expect(database.account.cursor == [1])
         #expect(try device.store().isDownloaded)
         #expect(try visible() == ["k": .integer(1), "pending": .integer(1)])
@@ -229,9 +229,9 @@ import Testing
         try enter("A")
         try device.write([("k", .integer(1))])
         try enter("B")
-        try database.markPublished(["app": 100], under: database.origin)
+        try database.progress.markPublished(["app": 100], under: database.origin)
         try enter("A")
-        #expect(try database.pendingChanges() == 1)
+        #expect(try database.summaries.pendingChanges() == 1)
     }
 
     @Test func `brought values are in the new account, and stay in the one before`() throws {
@@ -300,7 +300,7 @@ import Testing
         #expect(try visible("off") == ["k": .integer(1)])
         try database.synchronize(store: "off", true)
         #expect(try !device.store("off").isDownloaded)
-        #expect(try database.accountStores().map(\.identifier) == ["app", "other"])
+        #expect(try database.progress.publishedStores().map(\.identifier) == ["app", "other"])
         // A write before the account's values have arrived gives way to them.
         try device.write([("k", .integer(2))], to: "off")
         #expect(try device.store("off").isProvisionalHere(key("k")))
@@ -313,7 +313,7 @@ import Testing
         try enter("B")
         try device.write([("new", .integer(2))], removing: ["gone"])
         try database.synchronize(store: "app", false)
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         #expect(try visible() == ["k": .integer(1), "new": .integer(2)])
         try device.reopen()
         #expect(try visible() == ["k": .integer(1), "new": .integer(2)])
@@ -331,14 +331,14 @@ import Testing
         #expect(changes.map(\.keys) == [[key("k")]])
         #expect(!database.hasAccount && database.origin != origin)
         #expect(store.values.isEmpty && store.snapshot().state == StoreState())
-        #expect(try database.history(of: key("k"), in: store).isEmpty)
+        #expect(try database.history.values(of: key("k"), in: store).isEmpty)
         #expect(store.generation > generation && !store.knowsChanges(since: generation))
         #expect(!store.knowsChanges(since: generation - 5))
         let cleared = store.generation
         try device.reopen()
         #expect(try device.store().generation == cleared)
         #expect(try !device.store().knowsChanges(since: generation))
-        while try device.database.removeLeftovers() {}
+        while try device.database.leftovers.removeSome() {}
         #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
         // When the account is entered again, it is downloaded again.
         try enter("A")
@@ -353,12 +353,12 @@ import Testing
         try enter("B")
         try arrive(cursor: 2)
         let store = try device.store()
-        #expect(try database.history(of: key("k"), in: store).count == 1)
+        #expect(try database.history.values(of: key("k"), in: store).count == 1)
         _ = try database.clearAccount()
-        #expect(try database.history(of: key("k"), in: store).isEmpty)
+        #expect(try database.history.values(of: key("k"), in: store).isEmpty)
         try enter("A")
         #expect(try visible() == ["k": .integer(1)])
-        #expect(try database.pendingChanges() == 1)
+        #expect(try database.summaries.pendingChanges() == 1)
     }
 
     @Test func `what is written after clearing is offered to the next account`() throws {
@@ -419,9 +419,9 @@ import Testing
             try database.rename(accountTo: "5", aliases: Set((0..<100).map { "9-\(round)-\($0)" }))
         }
         try database.rename(accountTo: "4")
-        #expect(try database.accounts(formerly: ["5"]) == ["4"], "the device's own")
-        #expect(try database.accounts(formerly: ["9-0-7"]) == ["4"])
-        #expect(try database.accounts(formerly: ["9-19-7"]) == [])
+        #expect(try database.names.accounts(formerly: ["5"]) == ["4"], "the device's own")
+        #expect(try database.names.accounts(formerly: ["9-0-7"]) == ["4"])
+        #expect(try database.names.accounts(formerly: ["9-19-7"]) == [])
     }
 
     @Test func `an account is found by a name that only another device has given it`() throws {
@@ -429,14 +429,14 @@ import Testing
         try database.rename(accountTo: "A", aliases: ["A", "B"])
         try device.reopen()
         try enter("C")
-        #expect(try database.accounts(formerly: ["B"]) == ["A"])
+        #expect(try database.names.accounts(formerly: ["B"]) == ["A"])
     }
 
     @Test func `an account that was entered under both of its names is one, and nothing pending is lost`() throws {
         try enter("A")
         try arrive()
         try device.write([("published", .integer(1)), ("both", .integer(1))])
-        try database.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
+        try database.progress.markPublished(["app": device.store().snapshot().sequence], under: database.origin)
         try device.write([("pending", .integer(1)), ("both", .integer(2))])
         try enter("B")
         try arrive()
@@ -479,7 +479,7 @@ import Testing
         #expect(database.account.beginsAnew)
         #expect(try device.store().generation > generation)
         #expect(try device.store().isProvisionalHere(key("k")))
-        #expect(try database.accountStores().map(\.identifier) == [])
+        #expect(try database.progress.publishedStores().map(\.identifier) == [])
         try enter("A")
         #expect(database.account.beginsAnew)
         #expect(try !device.store().isDownloaded)
@@ -550,7 +550,7 @@ import Testing
         try database.commit()
         try device.reopen()
         #expect(try visible().isEmpty)
-        while try device.database.removeLeftovers() {}
+        while try device.database.leftovers.removeSome() {}
         #expect(try device.sql("SELECT count(*) FROM change") == [["0"]])
     }
 
@@ -560,20 +560,20 @@ import Testing
         try device.write([("mine", .integer(1))])
         try enter("A")
         try device.reopen()
-        #expect(try database.storesAwaitingDownload() == ["app"])
+        #expect(try database.progress.storesAwaitingDownload() == ["app"])
         var stranger = Stranger()
         try device.join(stranger.plan(["theirs": stranger.entry(.integer(2))], in: device.store()), cause: .downloaded)
         try device.reopen()
         #expect(!database.account.isDownloaded)
         #expect(try device.store().isDownloaded)
-        #expect(try database.storesAwaitingDownload().isEmpty)
+        #expect(try database.progress.storesAwaitingDownload().isEmpty)
         #expect(try visible() == ["mine": .integer(1), "theirs": .integer(2)])
         try device.join(stranger.plan(in: device.store()), cause: .joined)
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         try device.reopen()
         #expect(database.account.isDownloaded)
         #expect(try visible() == ["mine": .integer(1), "theirs": .integer(2)])
-        #expect(try database.pendingChanges() == 1)
+        #expect(try database.summaries.pendingChanges() == 1)
     }
 
     @Test func `a crash after entering another account leaves the view of the one before`() throws {
@@ -585,7 +585,7 @@ import Testing
         #expect(database.account.identifier == "B")
         #expect(try visible() == ["k": .integer(1)])
         #expect(try device.store().hasPreviousValues)
-        try database.completeDownload(cursor: [1])
+        try database.progress.completeDownload(cursor: [1])
         try device.reopen()
         #expect(try visible().isEmpty)
         #expect(try !device.store().hasPreviousValues)

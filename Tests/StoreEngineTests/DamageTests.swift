@@ -18,17 +18,17 @@ import Testing
     ])
     func `a database that defines more than the service does isn't its own`(definition: String) throws {
         try fill()
-        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
         device.close()
-        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
         try device.sql("ANALYZE; VACUUM")
-        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
         try device.sql(definition)
-        #expect(try !UserDatabase.isOwn(in: device.directory))
+        #expect(try !ClosedDatabase(in: device.directory).isOwn())
         try Data([1, 2, 3]).write(to: URL(filePath: device.file))
-        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
         try FileManager.default.removeItem(atPath: device.file)
-        #expect(try UserDatabase.isOwn(in: device.directory))
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
     }
 
     /// A zero byte ends what C takes for the text.
@@ -41,21 +41,21 @@ import Testing
             UPDATE sqlite_schema SET type = type || char(0) || name || char(0) || sql || char(0),
                 sql = 'CREATE VIEW store AS SELECT 1' WHERE name = 'store'
             """)
-        #expect(try !UserDatabase.isOwn(in: device.directory))
+        #expect(try !ClosedDatabase(in: device.directory).isOwn())
     }
 
     @Test func `a salvage keeps which accounts are encrypted, and their former names`() throws {
         _ = try device.database.enter(account: "K", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
-        try device.database.noteEncrypted()
+        try device.database.progress.completeDownload(cursor: [1])
+        try device.database.names.noteEncrypted()
         try device.database.rename(accountTo: "K", aliases: ["P"])
         _ = try device.database.enter(account: "other", bringingValues: false)
         device.close()
-        _ = try UserDatabase.setAside(in: device.directory, at: 5)
+        _ = try ClosedDatabase(in: device.directory).setAside(at: 5)
         let database = try device.open()
         defer { database.close() }
-        #expect(try database.encryptedAccounts(among: ["K", "P", "other"]) == ["K"])
-        #expect(try database.accounts(formerly: ["P"]) == ["K"])
+        #expect(try database.names.encrypted(among: ["K", "P", "other"]) == ["K"])
+        #expect(try database.names.accounts(formerly: ["P"]) == ["K"])
     }
 
     /// SQLite keeps what it has read of a schema before the damage, and answers queries with it.
@@ -69,7 +69,7 @@ import Testing
         let last = file[108..<112].reduce(0) { $0 << 8 | Int($1) }
         file[(last - 1) * 512] = 0xFF
         try put(file)
-        #expect(try !UserDatabase.isOwn(in: device.directory))
+        #expect(try !ClosedDatabase(in: device.directory).isOwn())
     }
 
     @Test func `the database of a salvage that was interrupted takes its place before it is checked`() throws {
@@ -78,12 +78,12 @@ import Testing
         device.close()
         try device.sql("CREATE VIEW v AS SELECT 1")
         try FileManager.default.moveItem(atPath: device.file, toPath: device.file + ".new")
-        try UserDatabase.prepareForeign(in: device.directory)
-        #expect(try !UserDatabase.isOwn(in: device.directory))
-        #expect(UserDatabase.size(in: device.directory) > 0)
+        try ClosedDatabase(in: device.directory).prepareForeign()
+        #expect(try !ClosedDatabase(in: device.directory).isOwn())
+        #expect(ClosedDatabase(in: device.directory).size > 0)
         // There is a database already.
         try Data([1]).write(to: URL(filePath: device.file + ".new"))
-        try UserDatabase.prepareForeign(in: device.directory)
+        try ClosedDatabase(in: device.directory).prepareForeign()
         #expect(!FileManager.default.fileExists(atPath: device.file + ".new"))
     }
 
@@ -93,11 +93,11 @@ import Testing
         try device.write([("k", .string("v"))], to: "one")
         device.close()
         try device.sql("VACUUM")
-        #expect(try UserDatabase.damage(in: device.directory) == nil)
+        #expect(try ClosedDatabase(in: device.directory).damage() == nil)
         try knot("change", levels: 6)
-        #expect(try UserDatabase.damage(in: device.directory) != nil)
-        #expect(try UserDatabase.setAside(in: device.directory, at: 5).salvagedValues == 1)
-        #expect(try UserDatabase.damage(in: device.directory) == nil)
+        #expect(try ClosedDatabase(in: device.directory).damage() != nil)
+        #expect(try ClosedDatabase(in: device.directory).setAside(at: 5).salvagedValues == 1)
+        #expect(try ClosedDatabase(in: device.directory).damage() == nil)
         #expect(try device.sql("SELECT count(*) FROM change") == [["1"]])
     }
 
@@ -123,10 +123,10 @@ import Testing
     func `a database that has more than a version writes is recognized`(statement: String) throws {
         for store in ["one", "two"] { try device.write([("k", .string("v"))], to: store) }
         device.close()
-        #expect(try UserDatabase.excess(in: device.directory) == nil)
+        #expect(try ClosedDatabase(in: device.directory).excess() == nil)
         try device.sql(statement.replacing("SERIES", with: Self.series))
-        #expect(try UserDatabase.isOwn(in: device.directory))
-        #expect(try UserDatabase.excess(in: device.directory) != nil)
+        #expect(try ClosedDatabase(in: device.directory).isOwn())
+        #expect(try ClosedDatabase(in: device.directory).excess() != nil)
     }
 
     @Test func `a row that is too long to be read is damage`() throws {
@@ -141,7 +141,7 @@ import Testing
             if case EngineError.corrupt = error { true } else { false }
         }
         database.close()
-        #expect(try UserDatabase.setAside(in: device.directory, at: 5).salvagedValues == 1)
+        #expect(try ClosedDatabase(in: device.directory).setAside(at: 5).salvagedValues == 1)
     }
 
     private static let series = """
@@ -178,7 +178,7 @@ import Testing
     private func fill(account: Bool = true) throws {
         if account {
             _ = try device.database.enter(account: "A", bringingValues: false)
-            try device.database.completeDownload(cursor: [1])
+            try device.database.progress.completeDownload(cursor: [1])
         }
         for identifier in ["one", "two", "three"] {
             let store = try device.store(identifier, local: ["local*"])
@@ -189,7 +189,8 @@ import Testing
                     to: identifier
                 )
             }
-            try device.database.markPublished([identifier: store.snapshot().sequence], under: device.database.origin)
+            try device.database.progress.markPublished(
+                [identifier: store.snapshot().sequence], under: device.database.origin)
             try device.write([("pending", .string("pending")), ("k1", .string("pending"))], to: identifier)
         }
     }
@@ -211,13 +212,13 @@ import Testing
                 )
                 try database.commit()
                 _ = store.snapshot().state
-                _ = try database.history(of: key("k0"), in: store)
+                _ = try database.history.values(of: key("k0"), in: store)
                 _ = store.overflow
             }
-            _ = try database.pendingChanges()
-            _ = try database.accountStores()
+            _ = try database.summaries.pendingChanges()
+            _ = try database.progress.publishedStores()
             _ = try database.enter(account: "B", bringingValues: true)
-            try database.completeDownload(cursor: [2])
+            try database.progress.completeDownload(cursor: [2])
             _ = try database.clearAccount()
             return nil
         } catch {
@@ -300,7 +301,7 @@ import Testing
                 errors += 1
                 if case .newer = error { Issue.record("newer") }
                 // What can be read is salvaged.
-                let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+                let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
                 #expect(report.salvagedValues <= 3 * 62)
                 #expect(use() == nil)
             }
@@ -356,7 +357,7 @@ import Testing
         for round in 0..<3 {
             try put(Array("garbage \(round)".utf8))
             try Data("log".utf8).write(to: URL(filePath: device.file + "-wal"))
-            let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+            let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
             let name = try #require(report.fileName)
             names.append(name)
             #expect(report.salvagedValues == 0 && report.account == nil)
@@ -383,7 +384,7 @@ import Testing
         try device.write([("k", .string("other"))], to: "other")
         let (generation, origin) = (store.generation, device.database.origin)
         device.close()
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         #expect(report.salvagedValues == 4)
         try device.reopen()
         let saved = try device.store(local: ["local", "pre*"])
@@ -404,7 +405,7 @@ import Testing
         try fill()
         let states = try ["one", "two"].map { try device.store($0).snapshot().state }
         device.close()
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         #expect(report.salvagedValues == 3 * 3 && report.account == "A")
         try device.reopen()
         #expect(device.database.isAwaitingRemote)
@@ -418,7 +419,7 @@ import Testing
             )
             #expect(!store.isProvisionalHere(key("pending")) && store.pendingChanges == 2)
         }
-        #expect(try device.database.storesAwaitingDownload() == ["one", "three", "two"])
+        #expect(try device.database.progress.storesAwaitingDownload() == ["one", "three", "two"])
         // The database awaits the remote even after a restart, until the download, where the account's values win.
         try device.reopen()
         #expect(device.database.isAwaitingRemote)
@@ -427,7 +428,7 @@ import Testing
         var vector = store.vector
         vector.formUnion(states[0].vector)
         try device.join(JoinPlan(taken: entries, vector: vector), cause: .downloaded, to: "one")
-        try device.database.completeDownload(cursor: [2])
+        try device.database.progress.completeDownload(cursor: [2])
         #expect(!device.database.isAwaitingRemote)
         #expect(store.value(for: key("pending")) == .string("pending"))
         try device.reopen()
@@ -436,14 +437,14 @@ import Testing
 
     @Test func `what was pending in an account that this device has left is saved for it`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("uploaded", .integer(1))])
-        try device.database.markPublished(["app": 1], under: device.database.origin)
+        try device.database.progress.markPublished(["app": 1], under: device.database.origin)
         try device.write([("pending", .integer(2))])
         _ = try device.database.enter(account: "B", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         device.close()
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         #expect(report.salvagedValues == 1 && report.account == "B")
         try device.reopen()
         #expect(try device.store().values.isEmpty)
@@ -456,19 +457,19 @@ import Testing
     @Test(arguments: [false, true])
     func `what was pending follows what it has replaced, be it a value or a removal`(isExcluded: Bool) throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("changed", .integer(1)), ("removed", .integer(1)), ("kept", .integer(1))])
         try device.write([("later", .integer(1)), ("gone", .integer(1)), ("back", .integer(1))])
         try device.store().stage(setting: [], removing: [key("back")])
         try device.database.commit()
-        try device.database.markPublished(["app": 7], under: device.database.origin)
+        try device.database.progress.markPublished(["app": 7], under: device.database.origin)
         let published = try device.store().snapshot().state
         if isExcluded { try device.database.synchronize(store: "app", false) }
         try device.write([("changed", .integer(2))])
         try device.store().stage(setting: [], removing: [key("removed")])
         try device.database.commit()
         device.close()
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         // Of an excluded store, what was published is only here as well.
         #expect(report.salvagedValues == (isExcluded ? 4 : 1))
         try device.reopen()
@@ -494,18 +495,18 @@ import Testing
         _ = try device.database.enter(account: "A", bringingValues: false)
         try device.write([("key", .integer(1))])
         device.close()
-        #expect(try UserDatabase.setAside(in: device.directory, at: device.clock.time).salvagedValues == 1)
+        #expect(try ClosedDatabase(in: device.directory).setAside(at: device.clock.time).salvagedValues == 1)
         try device.reopen()
         #expect(try device.store().isProvisionalHere(key("key")))
     }
 
     @Test func `after signing out everything that was kept is saved, and nothing is awaited`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("published", .integer(1)), ("pending", .integer(1))])
-        try device.database.markPublished(["app": 1], under: device.database.origin)
+        try device.database.progress.markPublished(["app": 1], under: device.database.origin)
         device.close()
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, isSignedIn: false)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, isSignedIn: false)
         #expect(report.salvagedValues == 2)
         try device.reopen()
         #expect(try device.store().values == [key("published"): .integer(1), key("pending"): .integer(1)])
@@ -515,7 +516,7 @@ import Testing
     @Test func `an account that the damaged database can't name is taken from who knows it`() throws {
         device.close()
         try put([UInt8](repeating: 1, count: 5000))
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, account: "A")
         #expect(report.account == "A" && report.salvagedValues == 0)
         try device.reopen()
         #expect(device.database.isAwaitingRemote && device.database.account.identifier == "A")
@@ -526,13 +527,13 @@ import Testing
         try device.database.synchronize(store: "app", false)
         device.close()
         try put([UInt8](repeating: 1, count: 5000))
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, account: "A")
         try device.reopen()
         #expect(try !device.database.store("app").isSynchronized)
         try device.database.synchronize(store: "app", true)
         device.close()
         try put([UInt8](repeating: 1, count: 5000))
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time + 1_000_000, account: "A")
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time + 1_000_000, account: "A")
         try device.reopen()
         #expect(try device.database.store("app").isSynchronized)
     }
@@ -547,11 +548,11 @@ import Testing
 
     @Test func `a salvage finds no account's row, and keeps what was pending for the account that is known`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("k", .integer(1))])
         device.close()
         try device.sql("DELETE FROM account")
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, account: "A")
         #expect(report.salvagedValues == 1)
     }
 
@@ -560,7 +561,7 @@ import Testing
         let copy = device.root + "/copy"
         try FileManager.default.copyItem(atPath: device.directory, toPath: copy)
         #expect(FileManager.default.fileExists(atPath: copy + "/stores.sqlite-wal"))
-        #expect(try UserDatabase.setAside(in: copy, at: device.clock.time).salvagedValues == 1)
+        #expect(try ClosedDatabase(in: copy).setAside(at: device.clock.time).salvagedValues == 1)
     }
 
     @Test func `around a page that can't be read the rest is read`() throws {
@@ -579,7 +580,7 @@ import Testing
         var damaged = intact
         for leaf in lost { for index in leaf..<(leaf + 8) { damaged[index] = 0xFF } }
         try Data(damaged).write(to: file)
-        let report = try UserDatabase.setAside(in: roomy.directory, at: roomy.clock.time)
+        let report = try ClosedDatabase(in: roomy.directory).setAside(at: roomy.clock.time)
         let rowsLost = lost.map(rows).reduce(0, +)
         #expect(report.salvagedValues >= 2000 - rowsLost - 6 && report.salvagedValues < 2000)
         try roomy.reopen()
@@ -606,7 +607,7 @@ import Testing
                 return row?.isEmpty == false
             }
         }.count
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         #expect(report.salvagedValues == readable && (part < 0.75 || readable > 300), "\(readable)")
         try device.reopen()
         #expect(try device.store("one").values.count + device.store("two").values.count == readable)
@@ -630,7 +631,7 @@ import Testing
             return
         }
         device.clock.time += Clock.day
-        let report = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        let report = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, account: "A")
         #expect(report.salvagedValues == 0 && (report.fileName != nil) == (damage == "empty"))
         try device.reopen()
         #expect(device.database.isAwaitingRemote)
@@ -653,7 +654,7 @@ import Testing
         let generation = try device.store().generation
         device.close()
         device.clock.time = 1_000_000
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         try device.reopen()
         #expect(try device.store().generation > generation)
         #expect(try device.store("new").generation > generation)
@@ -663,7 +664,7 @@ import Testing
         try device.write([("k", .integer(1))])
         device.close()
         // The files after the damaged one was renamed, and before its log and the new one were.
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         try FileManager.default.moveItem(atPath: device.file, toPath: device.file + ".new")
         try Data([UInt8](repeating: 7, count: 5000)).write(to: URL(filePath: device.file + "-wal"))
         try device.reopen()
@@ -674,6 +675,6 @@ import Testing
         try device.reopen()
         #expect(try device.store().value(for: key("k")) == .integer(1))
         device.close()
-        #expect(try UserDatabase.setAside(in: device.directory, at: device.clock.time).salvagedValues == 1)
+        #expect(try ClosedDatabase(in: device.directory).setAside(at: device.clock.time).salvagedValues == 1)
     }
 }

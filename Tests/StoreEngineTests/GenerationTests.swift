@@ -76,7 +76,7 @@ import Testing
         let generation = try device.store().generation
         device.close()
         device.clock.time += 1
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         try device.reopen()
         #expect(try device.store().generation > generation)
         #expect(try !device.store().knowsChanges(since: generation))
@@ -169,7 +169,7 @@ private struct Run {
             )
             return "enter"
         case 84..<90:
-            if device.database.hasAccount { try device.database.completeDownload(cursor: [1]) }
+            if device.database.hasAccount { try device.database.progress.completeDownload(cursor: [1]) }
             return "complete"
         case 90..<92:
             _ = try device.database.clearAccount()
@@ -180,7 +180,7 @@ private struct Run {
         case 94..<96:
             device.close()
             device.clock.time += 1
-            _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+            _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
             try device.reopen()
             store = try device.database.store("app", localKeys: localKeys)
             return "set aside"

@@ -25,7 +25,7 @@ import Testing
     private func histories(_ stores: Int = 4) throws -> [FormerValue] {
         try (0..<stores).flatMap { number in
             let store = try device.store("s\(number)", local: ["local"])
-            return try ["k", "local"].flatMap { try device.database.history(of: key($0), in: store) }
+            return try ["k", "local"].flatMap { try device.database.history.values(of: key($0), in: store) }
         }
     }
 
@@ -35,7 +35,7 @@ import Testing
         let before = try histories()
         let states = try (0..<4).map { try Picture(device.store("s\($0)", local: ["local"])) }
         let full = try device.database.space.size()
-        #expect(try device.database.shrinkHistory(toSize: full * 2 / 3) <= full * 2 / 3)
+        #expect(try device.database.history.shrink(toSize: full * 2 / 3) <= full * 2 / 3)
         let after = try histories()
         #expect(after.count < before.count && after.count > before.count / 3)
         // The newest part of the history is left.
@@ -95,13 +95,13 @@ import Testing
             let name = "k\(Int.random(in: 0..<5, using: &choices))"
             try device.write([(name, .integer(Int64(round)))], to: "s\(Int.random(in: 0..<3, using: &choices))")
             if round % 37 == 0 {
-                _ = try device.database.shrinkHistory(toSize: device.database.space.size() - 2048)
+                _ = try device.database.history.shrink(toSize: device.database.space.size() - 2048)
             }
         }
         for number in 0..<3 {
             let store = try device.store("s\(number)")
             for name in 0..<5 {
-                let history = try device.database.history(of: key("k\(name)"), in: store)
+                let history = try device.database.history.values(of: key("k\(name)"), in: store)
                 #expect(history.map(\.time) == history.map(\.time).sorted(by: >))
                 #expect(history.count <= 16)
             }

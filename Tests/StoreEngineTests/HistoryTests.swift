@@ -12,7 +12,7 @@ import Testing
     init() throws { device = try Device() }
 
     private func history(_ name: String = "k", in identifier: String = "app") throws -> [FormerValue] {
-        try device.database.history(of: key(name), in: device.store(identifier))
+        try device.database.history.values(of: key(name), in: device.store(identifier))
     }
 
     /// Makes enough changes for a trim.
@@ -194,8 +194,8 @@ import Testing
     private func enter(_ account: String) throws {
         device.clock.time += 1
         _ = try device.database.enter(account: account, bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
-        while try device.database.removeLeftovers() {}
+        try device.database.progress.completeDownload(cursor: [1])
+        while try device.database.leftovers.removeSome() {}
     }
 
     /// Writes values of 150,000 bytes to a key, of which all but the last become its history.
@@ -285,10 +285,10 @@ import Testing
 
     @Test func `trimming changes nothing but the history`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         let store = try device.store()
         try device.write((0..<50).map { ("k\($0)", .integer(1)) })
-        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         var stranger = Stranger()
         try device.join(stranger.plan(["theirs": stranger.entry(.integer(1))], in: store))
         try device.write(removing: ["k1"])
@@ -338,7 +338,7 @@ import Testing
 
     private func signIn() throws -> Store {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         return try device.store()
     }
 
@@ -346,7 +346,7 @@ import Testing
         let store = try signIn()
         try device.write([("old", .integer(1)), ("pending", .integer(1))])
         try device.write(removing: ["old"])
-        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         let generation = store.generation
         try device.write(removing: ["pending"])
         device.clock.time += 91 * Clock.day
@@ -371,7 +371,7 @@ import Testing
         try device.database.noteGarbageCollection()
         try device.write([("k", .integer(1))])
         try device.write(removing: ["k"])
-        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         device.clock.time += 91 * Clock.day
         try device.database.noteGarbageCollection()
         try provokeTombstoneTrim(store)
@@ -391,7 +391,7 @@ import Testing
         try device.write([("k", .integer(1))])
         device.clock.time -= 3650 * Clock.day
         try device.write(removing: ["k"])
-        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         device.clock.time += 3651 * Clock.day
         try provokeTombstoneTrim(store)
         #expect(store.entry(for: key("k")) != nil)
@@ -414,7 +414,8 @@ import Testing
             try device.write(names.map { ($0, .boolean(true)) })
             device.clock.time += 1000
             try device.write(removing: names)
-            try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+            try device.database.progress.markPublished(
+                ["app": store.snapshot().sequence], under: device.database.origin)
         }
         #expect(store.keys.count <= 8192 + 300)
         #expect(try rows < 2 * 8800)

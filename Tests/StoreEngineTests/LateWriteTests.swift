@@ -34,7 +34,7 @@ import Testing
         let reopened = try device.store(layer)
         #expect(reopened.values == shown && reopened.usage.keys == 2 && reopened.generation == generation)
         for name in ["changed", "removed"] {
-            let lost = try device.database.history(of: key(name), in: reopened)[0]
+            let lost = try device.database.history.values(of: key(name), in: reopened)[0]
             #expect(lost.value == .integer(3) && lost.why == .merge, "\(name)")
         }
     }
@@ -73,7 +73,7 @@ import Testing
         try device.write([("a", .integer(1)), ("b", .integer(1))], to: layer)
         let base = try device.store(layer).generation
         device.close()
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time)
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time)
         try device.reopen()
         try device.write([("b", .integer(2))], to: layer)
         let late = ["a", "b"].map { (key($0), Value.integer(3)) }
@@ -94,7 +94,7 @@ import Testing
                 setting: [(key("a"), tooLarge), (key("b"), .integer(1))], removing: [], unlessChangedSince: base)
         }
         #expect(store.values == [key("a"): .integer(2)])
-        #expect(try device.database.history(of: key("a"), in: store).map(\.value) == [.integer(1)])
+        #expect(try device.database.history.values(of: key("a"), in: store).map(\.value) == [.integer(1)])
     }
 
     // MARK: In a store
@@ -103,7 +103,7 @@ import Testing
     private func signedInDevice() throws -> Device {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("k", .integer(1))])
         return device
     }
@@ -125,7 +125,7 @@ import Testing
         for _ in 0..<2 {
             let store = try device.store()
             #expect(store.value(for: key("k")) == .integer(isEarlier ? 2 : 3))
-            let lost = try device.database.history(of: key("k"), in: store)[0]
+            let lost = try device.database.history.values(of: key("k"), in: store)[0]
             #expect(lost.value == .integer(isEarlier ? 3 : 2) && lost.why == (isEarlier ? .merge : .replaced))
             // Nothing that others have is published anew.
             #expect(store.pendingChanges == (isEarlier ? 0 : 1))
@@ -184,7 +184,7 @@ import Testing
         let base = try device.store().generation
         try device.write(removing: ["k"])
         _ = try device.database.enter(account: "A", bringingValues: true)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         let late = [(key("k"), Value.integer(3))]
         _ = try device.store().stage(setting: late, removing: [], unlessChangedSince: base, setAt: 1)
         try device.database.commit()
@@ -200,7 +200,8 @@ import Testing
         try device.write(removing: ["k"])
         let store = try device.store()
         if isPublished {
-            try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+            try device.database.progress.markPublished(
+                ["app": store.snapshot().sequence], under: device.database.origin)
         }
         let late = [(key("k"), Value.integer(3))]
         #expect(try store.stage(setting: late, removing: [], unlessChangedSince: base, setAt: .max) == [])
@@ -224,7 +225,7 @@ import Testing
         for _ in 0..<2 {
             let store = try device.store()
             #expect(store.value(for: key("k")) == .integer(2))
-            let history = try device.database.history(of: key("k"), in: store).map(\.value)
+            let history = try device.database.history.values(of: key("k"), in: store).map(\.value)
             #expect(history == [3, 2, 1].map { .integer($0) })
             // What wins is still to be uploaded, and the loser took no dot.
             #expect(store.pendingChanges == 1 && store.entry(for: key("k"))?.n == 2)

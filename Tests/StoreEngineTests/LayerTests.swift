@@ -18,11 +18,11 @@ import Testing
     @Test func `what is written to a layer is never pending, in a state, or in a vector`() throws {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("key", .integer(1))], to: layer)
         let store = try device.store(layer)
         #expect(store.value(for: key("key")) == .integer(1) && store.snapshot().state == StoreState())
-        #expect(try device.database.pendingChanges() == 0 && store.pendingChanges == 0 && !store.isReplicated)
+        #expect(try device.database.summaries.pendingChanges() == 0 && store.pendingChanges == 0 && !store.isReplicated)
         #expect(store.usage.keys == 1 && store.usage.bytes == 8)
     }
 
@@ -48,7 +48,7 @@ import Testing
         let generation = try device.store(layer).generation
         for account in ["A", "B"] {
             _ = try device.database.enter(account: account, bringingValues: true)
-            try device.database.completeDownload(cursor: [1])
+            try device.database.progress.completeDownload(cursor: [1])
         }
         _ = try device.database.clearAccount()
         try device.reopen()
@@ -82,20 +82,22 @@ import Testing
         let device = try Device()
         try device.write([("key", .integer(1))], to: layer)
         try device.write([("key", .integer(2))], to: layer)
-        #expect(try device.database.history(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
+        #expect(
+            try device.database.history.values(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
         try device.reopen()
-        #expect(try device.database.history(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
+        #expect(
+            try device.database.history.values(of: key("key"), in: device.store(layer)).map(\.value) == [.integer(1)])
     }
 
     @Test func `what a damaged database had of a layer is saved, long keys included`() throws {
         let device = try Device()
         let long = String(repeating: "k", count: 400)
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([(long, .integer(1))], to: layer)
         try device.write([("key", .integer(1))], to: host)
         device.close()
-        _ = try UserDatabase.setAside(in: device.directory, at: device.clock.time, account: "A")
+        _ = try ClosedDatabase(in: device.directory).setAside(at: device.clock.time, account: "A")
         try device.reopen()
         #expect(try device.store(layer).values == [key(long): .integer(1)])
         #expect(try device.store(host).values == [key("key"): .integer(1)])

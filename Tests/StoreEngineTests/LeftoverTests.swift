@@ -28,17 +28,17 @@ import Testing
         let (rows, size) = (try count("change"), try device.database.space.size())
         _ = try device.database.clearAccount()
         #expect(try count("replica") == 0 && count("change") == rows)
-        #expect(device.database.hasLeftovers)
+        #expect(device.database.leftovers.exist)
         #expect(try device.store("s0").values.isEmpty)
         // New values never get into the rows that are to go.
         try device.write([("new", .integer(1))], to: "s0")
-        #expect(try device.database.removeLeftovers())
+        #expect(try device.database.leftovers.removeSome())
         let left = try count("change")
         #expect(left < rows && left > rows / 2)
         try device.reopen()
         try device.write([("newer", .integer(2))], to: "s1")
         var steps = 0
-        while try device.database.removeLeftovers() { steps += 1 }
+        while try device.database.leftovers.removeSome() { steps += 1 }
         #expect(steps > 6 && steps < 100)
         #expect(try count("change") == 2 && count("leftover") == 0)
         #expect(try device.database.space.size() < size / 4)
@@ -48,11 +48,11 @@ import Testing
 
     @Test func `whoever can remove something is told`() throws {
         var told = 0
-        device.database.onLeftovers = { told += 1 }
+        device.database.leftovers.onSome = { told += 1 }
         try fill(1)
-        #expect(told == 0 && !device.database.hasLeftovers)
+        #expect(told == 0 && !device.database.leftovers.exist)
         _ = try device.database.forget(store: "s0")
-        #expect(told == 1 && device.database.hasLeftovers)
+        #expect(told == 1 && device.database.leftovers.exist)
     }
 
     @Test func `values have the room that what is left would take`() throws {

@@ -11,7 +11,7 @@ import Testing
     init() throws {
         device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
     }
 
     private func localKeys(_ patterns: String...) -> LocalKeys { LocalKeys(patterns) }
@@ -36,7 +36,7 @@ import Testing
         #expect(Array(state.entries.keys) == [key("shared")])
         #expect(state.vector.dots.map(\.n).max() == state.entries[key("shared")]?.n)
         #expect(store.pendingChanges == 1)
-        #expect(try device.database.pendingChanges() == 1)
+        #expect(try device.database.summaries.pendingChanges() == 1)
         #expect(store.usage.keys == 1)
         try device.reopen()
         #expect(try device.store(local: ["local"]).value(for: key("local")) == .integer(3))
@@ -148,7 +148,7 @@ import Testing
         #expect(try store.replaceLocalKeys(.none) == [key("deleted"), key("k")])
         #expect(store.values == [key("k"): .integer(99)])
         #expect(store.snapshot().state == state)
-        let history = try device.database.history(of: key("k"), in: store)
+        let history = try device.database.history.values(of: key("k"), in: store)
         #expect(history.map(\.value) == [.integer(1)])
         #expect(history.first?.time == device.clock.time)
         // The value isn't released a second time.

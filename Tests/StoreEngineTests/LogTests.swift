@@ -21,7 +21,7 @@ import Testing
         var longest = 0
         for number in 0..<200 {
             // A poll that finds something stores a cursor, and writes no change.
-            try database.completeDownload(cursor: [UInt8](repeating: UInt8(number), count: 100_000))
+            try database.progress.completeDownload(cursor: [UInt8](repeating: UInt8(number), count: 100_000))
             let log = try FileManager.default.attributesOfItem(atPath: directory + "/stores.sqlite-wal")
             longest = max(longest, try #require(log[.size] as? Int))
         }
@@ -132,7 +132,7 @@ private final class TemporaryDatabase {
     /// Stores a cursor of 100 kB, which takes 51 pages.
     func download() throws {
         downloads &+= 1
-        try database.completeDownload(cursor: [UInt8](repeating: downloads, count: 100_000))
+        try database.progress.completeDownload(cursor: [UInt8](repeating: downloads, count: 100_000))
     }
 
     deinit {

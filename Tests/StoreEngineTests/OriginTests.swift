@@ -169,7 +169,7 @@ import Testing
         clone.close()
         let again = try open(device.root + "/copy")
         #expect(again.origin == origin)
-        #expect(try again.pendingChanges() == 2)
+        #expect(try again.summaries.pendingChanges() == 2)
         again.close()
         try device.reopen()
         #expect(try device.store().vector == vector)
@@ -177,7 +177,7 @@ import Testing
 
     @Test func `what was written under a former origin keeps its dots, by which others know it`() throws {
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("k", .integer(1))])
         let dot = try device.store().entry(for: key("k"))?.dot
         try device.reopen(runtime: false)

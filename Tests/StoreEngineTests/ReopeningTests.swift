@@ -30,27 +30,27 @@ import Testing
             stranger.plan(["theirs": stranger.entry(.string("s")), "gone": stranger.entry(nil)], in: store),
             cause: .downloaded
         )
-        try device.database.completeDownload(cursor: [7])
+        try device.database.progress.completeDownload(cursor: [7])
         try device.write([
             ("b", .boolean(true)), ("i", .integer(-5)), ("r", .real(-0.0)), ("s", .string("e\u{301}")),
             ("d", .data([0, 1, 2])), ("date", .date(1.5)), ("a", .array([.dictionary(["": .array([])])])),
             ("local1", .integer(1)), ("theirs", .integer(3)), ("gone", .integer(4)),
         ])
-        try device.database.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": store.snapshot().sequence], under: device.database.origin)
         try device.write([("i", .integer(6))], removing: ["s", "local1"])
         try device.join(stranger.plan(["new": stranger.entry(.integer(1))], dropping: ["d"], in: store))
         let before = Picture(store)
         let vector = store.vector
-        let stores = try device.database.accountStores()
+        let stores = try device.database.progress.publishedStores()
         #expect(before.pending == 2)
-        #expect(try device.database.pendingChanges() == 2)
+        #expect(try device.database.summaries.pendingChanges() == 2)
 
         try device.reopen()
         let again = try device.store(local: ["local*"])
         #expect(Picture(again) == before)
         #expect(again.vector == vector)
-        #expect(try device.database.accountStores() == stores)
-        #expect(try device.database.pendingChanges() == 2)
+        #expect(try device.database.progress.publishedStores() == stores)
+        #expect(try device.database.summaries.pendingChanges() == 2)
         #expect(device.database.account.identifier == "A" && device.database.account.cursor == [7])
         #expect(try device.database.storeIdentifiers() == ["app"])
         #expect(store !== again)
@@ -59,24 +59,24 @@ import Testing
     @Test func `an acknowledgement holds for what was uploaded, and not for what was written meanwhile`() throws {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         let store = try device.store()
         try device.write([("a", .integer(1)), ("b", .integer(1))])
         let uploaded = store.snapshot()
         try device.write([("b", .integer(2))])
         #expect(uploaded.state.entries[key("b")]?.value == Value.integer(1).encoded())
-        try device.database.markPublished(["app": uploaded.sequence], under: device.database.origin)
+        try device.database.progress.markPublished(["app": uploaded.sequence], under: device.database.origin)
         #expect(store.pendingChanges == 1)
-        #expect(try device.database.pendingChanges() == 1)
-        try device.database.markPublished(["app": 1], under: device.database.origin)
+        #expect(try device.database.summaries.pendingChanges() == 1)
+        try device.database.progress.markPublished(["app": 1], under: device.database.origin)
         #expect(store.pendingChanges == 1)
         // An acknowledgement from before the store was forgotten counts more changes than there are now.
-        try device.database.markPublished(["app": 1000], under: device.database.origin)
+        try device.database.progress.markPublished(["app": 1000], under: device.database.origin)
         try device.write([("c", .integer(1))])
         #expect(store.pendingChanges == 1)
         try device.reopen()
         #expect(try device.store().pendingChanges == 1)
-        #expect(try device.database.pendingChanges() == 1)
+        #expect(try device.database.summaries.pendingChanges() == 1)
     }
 
     @Test func `a database that is closed is one file, and may be opened elsewhere`() throws {

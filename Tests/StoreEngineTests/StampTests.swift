@@ -101,7 +101,7 @@ import Testing
         #expect(store.version(of: key("meanwhile"))?.stamp.isProvisional == true)
         #expect(store.isProvisionalHere(key("before")) && store.isProvisionalHere(key("meanwhile")))
         try device.join(Stranger().plan(in: store), cause: .downloaded)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         try device.write([("after", .integer(1)), ("before", .integer(2))])
         #expect(store.version(of: key("after"))?.stamp.isProvisional == false)
         #expect(store.version(of: key("before"))?.stamp.isProvisional == false)

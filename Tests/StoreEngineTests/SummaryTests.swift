@@ -31,12 +31,12 @@ import Testing
         try device.write([("k", .integer(1)), ("l", .integer(1))], to: "a")
         try device.write([("k", .integer(1))], to: "b")
         try device.write(removing: ["k"], to: "b")
-        #expect(try database.storesWithValues() == ["a"] && database.pendingChanges() == 3)
+        #expect(try database.summaries.storesWithValues() == ["a"] && database.summaries.pendingChanges() == 3)
         // The changes say something else now, under the same sequences.
         try device.sql("UPDATE change SET value = iif(value IS NULL, x'00', NULL), cause = 1")
-        #expect(try database.storesWithValues() == ["a"] && database.pendingChanges() == 3)
+        #expect(try database.summaries.storesWithValues() == ["a"] && database.summaries.pendingChanges() == 3)
         try device.reopen()
-        #expect(try database.storesWithValues() == ["a"] && database.pendingChanges() == 3)
+        #expect(try database.summaries.storesWithValues() == ["a"] && database.summaries.pendingChanges() == 3)
     }
 
     // MARK: What happens
@@ -54,7 +54,7 @@ import Testing
         case 11, 12: try join(key, &choices, name)
         case 13: _ = try database.enter(account: key < "k5" ? "A" : "B", bringingValues: false)
         case 14: _ = try database.enter(account: "C", bringingValues: true)
-        case 15 where database.hasAccount: try database.completeDownload(cursor: [1])
+        case 15 where database.hasAccount: try database.progress.completeDownload(cursor: [1])
         case 16 where database.hasAccount: try publish(&choices)
         case 17: _ = try database.clearAccount()
         case 18: _ = try database.removeEverything(in: name)
@@ -85,9 +85,9 @@ import Testing
     }
 
     private func publish(_ choices: inout Choices) throws {
-        let stores = try database.accountStores().shuffled(using: &choices).prefix(2)
+        let stores = try database.progress.publishedStores().shuffled(using: &choices).prefix(2)
         let sequences = stores.map { ($0.identifier, UInt64.random(in: 0...$0.sequence, using: &choices)) }
-        try database.markPublished(Dictionary(uniqueKeysWithValues: sequences), under: database.origin)
+        try database.progress.markPublished(Dictionary(uniqueKeysWithValues: sequences), under: database.origin)
     }
 
     private func reopen(_ choices: inout Choices, _ held: inout [Store]) throws {
@@ -107,9 +107,9 @@ import Testing
             WHERE is_value AND cause <> 4 ORDER BY identifier
             """
         ).map { $0[0] }
-        #expect(try database.storesWithValues() == stores)
-        #expect(try database.pendingChanges() == pending("identifier NOT GLOB '@*'"))
-        #expect(try database.hasUploads() == (pending("downloaded") > 0))
+        #expect(try database.summaries.storesWithValues() == stores)
+        #expect(try database.summaries.pendingChanges() == pending("identifier NOT GLOB '@*'"))
+        #expect(try database.summaries.hasUploads() == (pending("downloaded") > 0))
     }
 
     private func pending(_ condition: String) throws -> Int {

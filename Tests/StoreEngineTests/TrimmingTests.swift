@@ -54,21 +54,21 @@ import Testing
         let device = try Device()
         let store = try device.store()
         for index in 0..<17 { try device.write([("k", .integer(Int64(index)))]) }
-        let history = try device.database.history(of: key("k"), in: store)
+        let history = try device.database.history.values(of: key("k"), in: store)
         #expect(history.count == 16)
         try device.sql("CREATE TRIGGER refusal BEFORE INSERT ON change BEGIN SELECT RAISE(ABORT, 'refused'); END")
         #expect(throws: EngineError.self) { try device.write([("k", .integer(17))]) }
         try device.sql("DROP TRIGGER refusal")
         for index in 0..<1200 { try device.write([("churn", .integer(Int64(index)))]) }
         #expect(try device.changes.count < 1200)
-        #expect(try device.database.history(of: key("k"), in: store) == history)
+        #expect(try device.database.history.values(of: key("k"), in: store) == history)
     }
 
     @Test(arguments: [false, true])
     func `a state is never too large to be published, whatever was removed and not uploaded`(isUploaded: Bool) throws {
         let device = try Device()
         _ = try device.database.enter(account: "A", bringingValues: false)
-        try device.database.completeDownload(cursor: [1])
+        try device.database.progress.completeDownload(cursor: [1])
         let store = try device.store()
         try device.write((0..<900).map { ("live \($0)", .integer(1)) })
         for round in 0..<100 {
@@ -76,7 +76,7 @@ import Testing
             try device.write(keys.map { ($0, .integer(1)) })
             try device.write(removing: keys)
             if isUploaded {
-                try device.database.markPublished([store.identifier: .max], under: device.database.origin)
+                try device.database.progress.markPublished([store.identifier: .max], under: device.database.origin)
             }
             device.clock.time += 1_000_000
             let state = store.snapshot().state

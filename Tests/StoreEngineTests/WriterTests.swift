@@ -15,17 +15,17 @@ import Testing
     }
 
     private func writers(_ origins: UInt64...) throws -> [String?] {
-        try origins.map { try database.writer(under: Origin(bits: $0)) }
+        try origins.map { try database.writers.device(under: Origin(bits: $0)) }
     }
 
     @Test func `writers outlive the process, and belong to their account`() throws {
-        try database.note(writers: [Origin(bits: 1): "phone", Origin(bits: .max): "desk"])
-        try database.note(writers: [Origin(bits: 1): "tablet"])
+        try database.writers.note([Origin(bits: 1): "phone", Origin(bits: .max): "desk"])
+        try database.writers.note([Origin(bits: 1): "tablet"])
         try device.reopen()
         #expect(try writers(1, .max, 2) == ["tablet", "desk", nil])
         _ = try database.enter(account: "A", bringingValues: false)
         #expect(try writers(1) == [nil])
-        try database.note(writers: [Origin(bits: 1): "phone", Origin(bits: 2): "phone"])
+        try database.writers.note([Origin(bits: 1): "phone", Origin(bits: 2): "phone"])
         // Both turn out to be one account.
         try database.rename(accountTo: "A", aliases: ["B"])
         #expect(try writers(1, 2, .max) == ["tablet", "phone", "desk"])
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func `of more writers than are kept, those found first are forgotten`() throws {
-        for origin in 1...1030 as ClosedRange<UInt64> { try database.note(writers: [Origin(bits: origin): "phone"]) }
+        for origin in 1...1030 as ClosedRange<UInt64> { try database.writers.note([Origin(bits: origin): "phone"]) }
         #expect(try writers(1, 6, 7, 1030) == [nil, nil, "phone", "phone"])
     }
 }

@@ -237,7 +237,9 @@ final class Device {
             joined.insert(store)
         }
         let result = await pull.finish(joined: joined)
-        if result.isComplete || database.account.isDownloaded { try database.completeDownload(cursor: result.cursor) }
+        if result.isComplete || database.account.isDownloaded {
+            try database.progress.completeDownload(cursor: result.cursor)
+        }
         return Pass(
             own: pull.ownPublication,
             problems: pull.problems,
@@ -267,7 +269,7 @@ final class Device {
                 formerOrigins: try database.origins.former(),
                 counts: try database.origins.publicationCounts(),
                 device: RemoteDevice(identifier: name, name: name),
-                stores: try database.accountStores(),
+                stores: try database.progress.publishedStores(),
                 time: environment.time()
             )
         )
@@ -283,7 +285,7 @@ final class Device {
             published[identifier] = snapshot.sequence
         }
         try await push.finish()
-        try database.markPublished(published, under: database.origin)
+        try database.progress.markPublished(published, under: database.origin)
         return push.stores
     }
 
@@ -292,7 +294,7 @@ final class Device {
         let pass = try await pull()
         var isMissing = true
         if case .asPublished = pass.own { isMissing = false }
-        if try database.pendingChanges() > 0 || isMissing { try await push() }
+        if try database.summaries.pendingChanges() > 0 || isMissing { try await push() }
         return pass
     }
 

@@ -54,7 +54,7 @@ struct AccountLeavingTests {
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try device.write("k", 1)
         try await device.syncNow()
-        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+        #expect(try device.database.summaries.pendingChanges() == 0 && device.sync.lastPush > 0)
         let failure = isReset ? RemoteError(.reset, "The account is gone.") : RemoteError(.full, "No space is left.")
         await backend.change {
             $0.ownPublication = .missing
@@ -62,9 +62,9 @@ struct AccountLeavingTests {
         }
         await #expect(throws: failure) { try await device.syncNow() }
         try device.restart(with: ScriptedBackend())
-        #expect(try device.database.pendingChanges() == 1 && device.sync.lastPush == 0)
+        #expect(try device.database.summaries.pendingChanges() == 1 && device.sync.lastPush == 0)
         try await device.syncNow()
-        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+        #expect(try device.database.summaries.pendingChanges() == 0 && device.sync.lastPush > 0)
     }
 
     @Test func `an upload that the remote does not keep counts as pending`() async throws {
@@ -72,10 +72,10 @@ struct AccountLeavingTests {
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
         try device.write("k", 1)
         try await device.syncAndVerify()
-        #expect(try device.database.pendingChanges() == 0 && device.sync.lastPush > 0)
+        #expect(try device.database.summaries.pendingChanges() == 0 && device.sync.lastPush > 0)
         await backend.change { $0.ownPublication = .missing }
         await #expect(throws: RemoteError.self) { try await device.syncAndVerify() }
-        #expect(try device.database.pendingChanges() == 1 && device.sync.lastPush == 0)
+        #expect(try device.database.summaries.pendingChanges() == 1 && device.sync.lastPush == 0)
     }
 
     @Test(arguments: [Set(["A"]), []])

@@ -96,7 +96,7 @@ final class UserAccount {
             // The file is written first when the user signs in, and a database that replaces a damaged one doesn't know
             // its account. When a cycle renames the account, the database is written first.
             let former = database.account.identifier
-            if former != file.account, try database.accounts(formerly: [file.account]).contains(former) {
+            if former != file.account, try database.names.accounts(formerly: [file.account]).contains(former) {
                 file.rename(to: former)
                 try saved.changeAtOnce { $0.rename(to: former) }
             }
@@ -104,7 +104,7 @@ final class UserAccount {
             if former != file.account, !hasSucceeded {
                 _ = try database.enter(account: file.account, bringingValues: file.bringsValues ?? false)
             }
-            if file.isEncrypted == true { try database.noteEncrypted() }
+            if file.isEncrypted == true { try database.names.noteEncrypted() }
             try sync.devices.readOwnName()
             try daemon.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
@@ -440,8 +440,8 @@ final class UserAccount {
     var isDownloaded: Bool { sync.isSignedIn && database.account.isDownloaded }
     /// Whether the stores show the values of an account that the user has signed out of.
     var showsFormerAccount: Bool { !sync.isSignedIn && database.hasAccount }
-    func pendingChanges() throws -> Int { try database.pendingChanges() }
-    func excludedChanges() throws -> Int { sync.isSignedIn ? try database.excludedChanges() : 0 }
+    func pendingChanges() throws -> Int { try database.summaries.pendingChanges() }
+    func excludedChanges() throws -> Int { sync.isSignedIn ? try database.summaries.excludedChanges() : 0 }
 
     /// When a failed attempt is repeated, in microseconds since 1970; 0 if none is.
     var nextAttempt: UInt64 { sync.nextAttempt.map(date) ?? 0 }

@@ -53,7 +53,9 @@ final class LayerSizes {
     private func listed() throws -> [Text: Int?] {
         if let layers { return layers }
         daemon.writes.commit()
-        let identifiers = try user.recovering { try user.database.storesWithValues() }.filter { Store.layer($0) != nil }
+        let identifiers = try user.recovering { try user.database.summaries.storesWithValues() }.filter {
+            Store.layer($0) != nil
+        }
         let listed = Dictionary(identifiers.map { (Text($0), Int?.none) }, uniquingKeysWith: { $1 })
         layers = listed
         return listed

@@ -91,13 +91,13 @@ extension Daemon {
     private func checkDatabase(of data: UserData) async throws {
         let largest = 2 * configuration.bounds.largestDatabase
         try await files.result {
-            try UserDatabase.prepareForeign(in: data.path)
-            let size = UserDatabase.size(in: data.path)
+            try ClosedDatabase(in: data.path).prepareForeign()
+            let size = ClosedDatabase(in: data.path).size
             guard size <= largest else {
                 throw BusError.invalidArguments(
                     "\(data.name) has a database of \(size) bytes, which is more than DatabaseBytes= allows.")
             }
-            guard try UserDatabase.isOwn(in: data.path) else {
+            guard try ClosedDatabase(in: data.path).isOwn() else {
                 throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
             }
         }
@@ -108,9 +108,9 @@ extension Daemon {
     private func salvage(_ data: UserData) async throws {
         let (time, logger) = (environment.time(), logger)
         try await files.result {
-            let damage = try UserDatabase.damage(in: data.path)
+            let damage = try ClosedDatabase(in: data.path).damage()
             let excess: String?
-            do { excess = try UserDatabase.excess(in: data.path) } catch {
+            do { excess = try ClosedDatabase(in: data.path).excess() } catch {
                 // What is damaged may not be readable to its end.
                 if damage == nil { throw error }
                 excess = nil

@@ -204,7 +204,7 @@ extension UserStore {
         guard let key = try? Key(name, limit: store.limits.keyLength) else {
             throw BusError.store(.noSuchKey, "There can be no such key.")
         }
-        let values = try user.database.history(of: key, in: store)
+        let values = try user.database.history.values(of: key, in: store)
         try call.reply { reply in
             try reply.container("a", "a{sv}") {
                 for former in values { try append(former, to: reply) }

@@ -12,7 +12,7 @@ internal import StoreEngine
 /// Each database is copied in one transaction, and then the other files. The service replaces those only as a whole,
 /// and before it writes the database. So a copy is in a state that a crash could have left, and the next start recovers
 /// from it. Nobody writes data that was set aside, and SQLite doesn't read it here, because it may come from an archive
-/// that somebody else has made: see ``UserDatabase/prepareForeign(in:)``.
+/// that somebody else has made: see ``ClosedDatabase/prepareForeign()``.
 ///
 /// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
 enum DataBackup {

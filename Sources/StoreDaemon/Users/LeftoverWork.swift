@@ -15,10 +15,10 @@ final class LeftoverWork {
     func follow(_ database: UserDatabase) {
         stop()
         // The database has the closure, and a weak reference would slow down every use of it.
-        database.onLeftovers = { [weak self, unowned database] in
+        database.leftovers.onSome = { [weak self, unowned database] in
             if let self, work == nil { begin(database) }
         }
-        if database.hasLeftovers { begin(database) }
+        if database.leftovers.exist { begin(database) }
     }
 
     /// Ends the work. What is left stays until the database is opened again.
@@ -40,6 +40,8 @@ final class LeftoverWork {
 
     /// - Returns: whether something was removed, and more may be left; false if nothing could be; `nil` if nothing is left.
     private static func step(_ database: UserDatabase) -> Bool? {
-        do { return try database.removeLeftovers() ? true : nil } catch { return database.isAbandoned ? nil : false }
+        do { return try database.leftovers.removeSome() ? true : nil } catch {
+            return database.isAbandoned ? nil : false
+        }
     }
 }

@@ -152,7 +152,7 @@ final class User {
 
     /// Returns the identifiers of the apps' stores that hold values, sorted.
     func storesWithValues() throws -> [String] {
-        try recovering { try database.storesWithValues() }.filter(Manifest.isName)
+        try recovering { try database.summaries.storesWithValues() }.filter(Manifest.isName)
     }
 
     // MARK: Removing
@@ -178,7 +178,7 @@ final class User {
     /// Refuses to forget changes that only this device has: those that it would upload when it returns to an account that
     /// it has left, and those of a store that is excluded from sync.
     func checkAccountsHaveChanges(of identifier: String) throws {
-        let excluded = try database.excludedChanges(in: identifier)
+        let excluded = try database.summaries.excludedChanges(in: identifier)
         guard excluded == 0 else {
             throw BusError.store(
                 .conflict,
@@ -188,7 +188,7 @@ final class User {
                 stores remove --discard-changes \(identifier)" removes them anyway.
                 """)
         }
-        let count = try database.changesOfLeftAccounts(in: identifier, isSignedIn: account.sync.isSignedIn)
+        let count = try database.summaries.changesOfLeftAccounts(in: identifier, isSignedIn: account.sync.isSignedIn)
         if count == 0 { return }
         throw BusError.store(
             .conflict,
@@ -202,7 +202,7 @@ final class User {
     /// Refuses if changes of a store are pending in the present account.
     func checkHasUploaded(_ identifier: String) throws {
         guard account.sync.isSignedIn else { return }
-        let count = try database.pendingChanges(in: identifier)
+        let count = try database.summaries.pendingChanges(in: identifier)
         if count > 0 { throw BusError.notUploaded(count) }
     }
 
@@ -310,7 +310,7 @@ final class User {
         let maximum = daemon.configuration.bounds.databaseBytes
         var used = try recovering { try database.space.size() }
         // The values of an account that was cleared may still be there.
-        if used + bytes > maximum { used = try database.shrinkLeftovers(toSize: maximum - bytes, atMost: 64) }
+        if used + bytes > maximum { used = try database.leftovers.shrink(toSize: maximum - bytes, atMost: 64) }
         if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
         guard used + bytes <= maximum else {
             throw SharedBound(
@@ -377,7 +377,7 @@ final class User {
         // A caller at the limit must not cause this again and again for a few bytes.
         guard historyPace.isDue || database.space.mayFree(maximum / 16) else { return used }
         return try historyPace.run {
-            try recovering { try database.shrinkHistory(toSize: max(0, maximum - maximum / 8 - bytes)) }
+            try recovering { try database.history.shrink(toSize: max(0, maximum - maximum / 8 - bytes)) }
         }
     }
 
@@ -464,9 +464,9 @@ final class User {
     /// Whether the file is damaged, and not only a read of it failed. Damage that the check of the structure doesn't find
     /// shows again and again.
     private func isDamageConfirmed(_ reason: String) throws -> Bool {
-        try UserDatabase.checkDisk(in: directory.path, at: daemon.environment.time())
+        try ClosedDatabase(in: directory.path).checkDisk(at: daemon.environment.time())
         if reason == EngineError.wrongColumn { return true }
-        if try UserDatabase.damage(in: directory.path) != nil { return true }
+        if try ClosedDatabase(in: directory.path).damage() != nil { return true }
         let now = EventLoop.now
         reopenings.removeAll { now - $0 >= Self.doubtInterval }
         reopenings.append(now)
@@ -490,7 +490,7 @@ final class User {
             return database
         }
         do { return try open() } catch EngineError.corrupt {
-            try UserDatabase.checkDisk(in: directory.path, at: daemon.environment.time())
+            try ClosedDatabase(in: directory.path).checkDisk(at: daemon.environment.time())
         }
         // The disk returns everything now, which it may not have done before.
         do { return try open() } catch EngineError.corrupt(let reason) {
@@ -511,8 +511,8 @@ final class User {
     nonisolated static func setAside(in directory: String, at time: UInt64, _ logger: Logger) throws {
         // The database may be too damaged to say whose values it had.
         let account = (try? AccountFile.read(in: directory))?.account
-        let report = try UserDatabase.setAside(
-            in: directory, at: time, account: account, isSignedIn: AccountFile.exists(in: directory))
+        let report = try ClosedDatabase(in: directory).setAside(
+            at: time, account: account, isSignedIn: AccountFile.exists(in: directory))
         guard let fileName = report.fileName else {
             logger.error(
                 """

@@ -24,7 +24,7 @@ extension Database {
             sql: """
                 INSERT OR IGNORE INTO replica (id, store, account, downloaded)
                     SELECT \(ids.ofSelectedRows), store, :target, (SELECT cursor IS NOT NULL FROM account WHERE id = :target)
-                        AND store IN \(UserDatabase.replicatedStores)
+                        AND store IN \(AccountProgress.replicatedStores)
                     FROM replica WHERE account = :source AND store IN (SELECT id FROM store WHERE \(stores))
                 """,
             arguments: accounts)

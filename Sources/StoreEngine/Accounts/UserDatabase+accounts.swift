@@ -74,7 +74,7 @@ extension UserDatabase {
             return (entered, previous: keepsFormer ? former : nil)
         }
         origins.adopt(origin)
-        trimAccounts()
+        leftovers.pruneAccounts()
         return changes
     }
 
@@ -118,48 +118,6 @@ extension UserDatabase {
         }
     }
 
-    /// Returns the identifiers of the accounts on this device, including the current one, in whose place an encrypted
-    /// account with one of these names was found.
-    package func accounts(before names: Set<String>) throws(EngineError) -> Set<String> {
-        try read { db in Set(try names.flatMap { try db.accounts(withSuccessor: $0) }) }
-    }
-
-    /// Returns the identifiers of accounts on this device, the current one included, that once had one of these names.
-    package func accounts(formerly names: Set<String>) throws(EngineError) -> Set<String> {
-        if names.isEmpty { return [] }
-        return try read { db in
-            let found = try Row.fetchAll(db.cachedStatement(sql: "SELECT id, identifier FROM account WHERE id > 0"))
-                .filter { try !db.formerNames(of: $0.decode(atIndex: 0)).isDisjoint(with: names) }
-            return Set(try found.map { try $0.decode(atIndex: 1) })
-        }
-    }
-
-    /// Returns the identifiers that the current account had before, as far as this device knows them.
-    package func formerNames() throws(EngineError) -> Set<String> {
-        try read { db in try db.formerNames(of: account.id) }
-    }
-
-    /// Remembers that the current account is encrypted.
-    package func noteEncrypted() throws(EngineError) {
-        let id = account.id
-        if try read({ db in try db.isEncrypted(id) }) { return }
-        try write { db in try db.saveEncrypted(true, of: id) }
-    }
-
-    /// Returns which of these names are of encrypted accounts that this device has, or had.
-    package func encryptedAccounts(among names: Set<String>) throws(EngineError) -> Set<String> {
-        try read { db in
-            try names.filter { name in try db.account(named: name).map { try db.isEncrypted($0.id) } ?? false }
-        }
-    }
-
-    /// Remembers which encrypted account was found in place of the current, unencrypted one; `nil` forgets it.
-    package func noteSuccessor(_ identifier: String?) throws(EngineError) {
-        let id = account.id
-        if try read({ db in try db.successor(of: id) }) == identifier { return }
-        try write { db in try db.saveSuccessor(identifier, of: id) }
-    }
-
     /// Renames the current account to the smallest identifier of several that are the same account.
     ///
     /// The device may have been signed in to it under the others too. What it has there must have been joined before
@@ -176,7 +134,7 @@ extension UserDatabase {
             try aliases.union([identifier]).sorted().filter { try db.account(named: $0).map { $0.id != id } ?? false }
         }
         if identifier == current.identifier, others.isEmpty {
-            try note(aliases: aliases.subtracting([identifier]), of: id)
+            try names.note(aliases: aliases.subtracting([identifier]))
             return []
         }
         try commit()
@@ -208,18 +166,9 @@ extension UserDatabase {
         }
         account.lastPull = max(account.lastPull, current.lastPull)
         space.forgetHistorySize()
-        try noteLeftovers()
+        try leftovers.look()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
-    }
-
-    /// Remembers other identifiers of an account. Once it is under a key that has one of them, what this device has of it
-    /// is found by that.
-    private func note(aliases: Set<String>, of id: Int64) throws(EngineError) {
-        if aliases.isEmpty { return }
-        let known = try read { db in try db.formerNames(of: id) }
-        if aliases.isSubset(of: known) || known.count >= Account.mostFormerNames { return }
-        try write { db in try db.saveFormerNames(known.union(aliases), first: known, of: id) }
     }
 
     // MARK: Parts
@@ -229,7 +178,7 @@ extension UserDatabase {
         _ body: (Database) throws -> (account: Account, previous: Account?)
     ) throws(EngineError) -> [StoreViewChange] {
         try commit()
-        settleSummaries()
+        summaries.settle()
         let before = loadedStores.map { ($0, $0.values) }
         let current = try write { db in
             // Before `body`, which may remove the only changes that record a store's generation.
@@ -244,7 +193,7 @@ extension UserDatabase {
         }
         (account, previous, lastGarbageCollection) = (current.account, current.previous, 0)
         space.forgetHistorySize()
-        try noteLeftovers()
+        try leftovers.look()
         for (store, _) in before { try reload(store) }
         return before.map { StoreViewChange(store: $0, since: $1) }
     }
@@ -274,7 +223,7 @@ extension UserDatabase {
         try db.execute(
             sql: """
                 UPDATE replica SET account = :account, published = 0, counted = NULL,
-                    downloaded = :downloaded AND store IN \(Self.replicatedStores)
+                    downloaded = :downloaded AND store IN \(AccountProgress.replicatedStores)
                     WHERE account = \(Account.none) AND NOT EXISTS
                     (SELECT 1 FROM replica AS other WHERE other.account = :account AND other.store = replica.store)
                 """,

@@ -26,7 +26,7 @@ extension UserDatabase {
         if isInUse { try beginAnew(identifier, change) } else { try write(change) }
         origins.adopt(origin)
         try reload(store)
-        try noteLeftovers()
+        try leftovers.look()
         return before.keys.sorted()
     }
 

@@ -37,14 +37,21 @@ extension Retention {
     static let surplus = 1024
 }
 
-extension UserDatabase {
+/// The former values in a database, of all stores.
+///
+/// Staged changes have to be in the database when their history is removed, and memory has to follow what is removed.
+package struct History {
+    let database: UserDatabase
+
+    // MARK: Reading
+
     /// Returns the former values of a key, the last lost first, whatever the clock said.
     ///
     /// They include values from a time when the key was local, and those of accounts that this device has left. All
     /// together are no more than are kept of one store.
-    package func history(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
+    package func values(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
-        return try read { db in
+        return try database.read { db in
             var values = try formerValues(of: key, in: store.overlay, limits: store.limits, db)
             if !isLocal {
                 let shared = try formerValues(of: key, in: store.shared, limits: store.limits, db)
@@ -78,7 +85,7 @@ extension UserDatabase {
         for sequence in (record.former + [record.sequence]).reversed() {
             try ChangeReader.forEach(of: replica.id, in: sequence...sequence, db) { version, encoded in
                 defer { successor = version }
-                guard let successor, successor.time >= horizon, let encoded = encoded(),
+                guard let successor, successor.time >= database.horizon, let encoded = encoded(),
                     let (value, _) = try? Value.decode(encoded, limits: limits)
                 else { return }
                 let former = FormerValue(
@@ -100,7 +107,7 @@ extension UserDatabase {
                 WHERE account.id > 0 AND account.id <> ? AND account.left >= ? AND store = ? AND key = ?
                 GROUP BY replica.id ORDER BY account.left DESC
                 """,
-            arguments: [account.id, Int64(bitPattern: horizon), store.id, Data(key.string.utf8)])
+            arguments: [database.account.id, Int64(bitPattern: database.horizon), store.id, Data(key.string.utf8)])
         var bytes = 0
         return try rows.compactMap { row in
             guard let length = try row.decode(Int?.self, forColumn: "length") else { return nil }
@@ -110,12 +117,59 @@ extension UserDatabase {
             if bytes > Retention.bytesPerStore { return nil }
             let change = try Row.fetchOne(db, sql: "SELECT value, origin FROM change WHERE id = ?", arguments: [id])
             guard let change, let encoded = try change.decode(Data?.self, forColumn: "value"),
-                let (value, _) = try? Value.decode(Array(encoded), limits: limits)
+                let (value, _) = try? Value.decode(Array(encoded), limits: database.limits)
             else { return nil }
             let origin = Origin(bits: UInt64(bitPattern: try change.decode(forColumn: "origin")))
             let former = FormerValue(value: value, time: try row.counter("left"), origin: origin, why: .account)
             return (former, length, 0)
         }
+    }
+
+    // MARK: Removing
+
+    /// Removes a part of a replica's history: see ``HistoryPass``.
+    func remove(_ changes: [FormerChange], ofReplica replica: Int64) throws(EngineError) {
+        try database.commit()
+        try database.space.remove(changes, of: replica)
+        forget([replica: changes])
+    }
+
+    /// Removes the oldest history of all stores until the database has at most a size, in bytes.
+    /// - Returns: the size afterwards, which is larger if there is too little history.
+    package func shrink(toSize target: Int) throws(EngineError) -> Int {
+        try database.commit()
+        var size = try database.space.size()
+        while size > target, try removeOldest(bytes: size - target) { size = try database.space.size() }
+        return size
+    }
+
+    /// Removes the values that were replaced first, in one transaction. Nothing may be staged.
+    /// - Parameter bytes: about how many bytes of the database to free.
+    /// - Returns: whether there were any.
+    func removeOldest(bytes: Int) throws(EngineError) -> Bool {
+        let removed = try database.space.removeOldestHistory(bytes: bytes)
+        forget(removed)
+        return !removed.isEmpty
+    }
+
+    private func forget(_ removed: [Int64: [FormerChange]]) {
+        for store in database.loadedStores {
+            for replica in [store.shared, store.overlay] {
+                if let changes = removed[replica.id], !changes.isEmpty { replica.forget(changes) }
+            }
+        }
+    }
+}
+
+extension Replica {
+    /// Removes changes of the history from memory.
+    fileprivate func forget(_ changes: [FormerChange]) {
+        let gone = Set(changes.map(\.sequence))
+        for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
+        surplus.removeAll(where: gone.contains)
+        history.rows = max(0, history.rows - gone.count)
+        let bytes = changes.reduce(0) { $0 + Retention.bytes(ofRowWith: $1.length) }
+        history.bytes = max(0, history.bytes - bytes)
     }
 }
 

@@ -28,7 +28,7 @@ package struct HistoryPass {
         if let replica = reader?.replica, !found.isEmpty, reader?.isDone == true || found.count >= Self.removedAtOnce {
             let part = Array(found.suffix(Self.removedAtOnce))
             found.removeLast(part.count)
-            try database.removeHistory(part, ofReplica: replica)
+            try database.history.remove(part, ofReplica: replica)
             bytes += part.reduce(0) { $0 + $1.bytes }
             return true
         }

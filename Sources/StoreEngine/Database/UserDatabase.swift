@@ -42,12 +42,8 @@ package final class UserDatabase {
     /// How far this device has watched its clock advance, in microseconds since 1970; 0 before the first garbage
     /// collection. Each garbage collection advances it by a day at most, so that it doesn't follow a clock that jumps.
     var watchedTime: UInt64
-    /// Whether changes of replicas that are gone have still to be removed: see ``removeLeftovers()``.
-    package internal(set) var hasLeftovers: Bool
-    /// What ``removeLeftovers()`` prunes after that.
-    var accountTrimming = AccountTrimming()
-    /// Called when ``removeLeftovers()`` has something to do.
-    package var onLeftovers: (() -> Void)?
+    /// The changes of replicas that are gone.
+    package private(set) lazy var leftovers = Leftovers(of: self)
     /// Called when ``commit()`` has reverted everything staged, whoever called it.
     package var onRevert: ((EngineError) -> Void)?
     /// Counts the events that make a download under way useless, so that it has to begin again.
@@ -59,7 +55,7 @@ package final class UserDatabase {
     /// - Parameters:
     ///   - directory: an existing directory.
     ///   - runtimeDirectory: a directory that does not outlive the running system, for ``OriginRecord``.
-    /// - Throws: `EngineError.corrupt` if the database has to be set aside (see ``setAside(in:at:)``), `.newer`,
+    /// - Throws: `EngineError.corrupt` if the database has to be set aside (see ``ClosedDatabase``), `.newer`,
     ///   `.diskFull`, `.storage`.
     package init(
         in directory: String, runtimeDirectory: String?, limits: Limits = .standard, layerLimits: Limits = .domain,
@@ -96,7 +92,7 @@ package final class UserDatabase {
             watchedTime = start.properties.watchedTime
             nextStoreID = start.stores + 1
             replicaIDs = ReplicaIDs(after: start.replicas)
-            hasLeftovers = start.hasLeftovers
+            leftovers.exist = start.hasLeftovers
         } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
             // The statements never change, so if one doesn't fit, the schema is not ours.
             throw .corrupt(error.message ?? "another schema")
@@ -113,7 +109,7 @@ package final class UserDatabase {
 
     /// Moves what is left in the log to the database file, and closes it. Later calls fail.
     package func close() {
-        settleSummaries()
+        summaries.settle()
         origins.writeShutdownToken()
         connection.close()
     }
@@ -137,6 +133,20 @@ package final class UserDatabase {
     /// Whether the open file is still the one in the directory.
     package var isInPlace: Bool { connection.isInPlace }
 
+    // MARK: Parts
+
+    /// What the stores hold, in numbers.
+    package var summaries: StoreSummaries { StoreSummaries(database: self) }
+    /// The stores' former values.
+    package var history: History { History(database: self) }
+    /// How far the current account is downloaded and uploaded.
+    package var progress: AccountProgress { AccountProgress(database: self) }
+    /// The other identifiers of accounts.
+    package var names: AccountNames { AccountNames(database: self) }
+    /// The devices that write to the current account.
+    package var writers: KnownWriters { KnownWriters(database: self) }
+    private var trimmer: StoreTrimmer { StoreTrimmer(database: self) }
+
     // MARK: Stores
 
     /// Returns the store with an identifier, and loads it if necessary. It stays loaded as long as it is referenced.
@@ -146,7 +156,7 @@ package final class UserDatabase {
         let store = try read { db in try Store(identifier, in: self, localKeys: localKeys, db: db) }
         stores.add(store)
         // It may have been written before there was this bound.
-        if store.shared.isTooLargeToPublish { trim(store) }
+        if store.shared.isTooLargeToPublish { trimmer.trim(store) }
         return store
     }
 
@@ -172,7 +182,7 @@ package final class UserDatabase {
     /// Removes a store that is being freed.
     func unload(_ store: Store) {
         guard stores.remove(store) else { return }
-        noteSummaries(of: store)
+        summaries.note(store)
         for replica in [store.shared, store.overlay, store.previous] {
             if let replica, !replica.isStored { replicaIDs.takeBack(replica.id) }
         }
@@ -226,16 +236,16 @@ package final class UserDatabase {
             throw error
         }
         if batch.storesOrigin { origins.noteStored() }
-        for store in batch.finish() { trim(store) }
+        for store in batch.finish() { trimmer.trim(store) }
     }
 
     /// Writes a batch. If the file may not grow, removes leftovers and history to make room.
     private func writeMakingRoom(_ batch: WriteBatch) throws(EngineError) {
-        do { try write(batch) } catch .diskFull where hasLeftovers {
-            _ = try shrinkLeftovers(toSize: space.size() - 2 * batch.bytes - DatabaseSpace.leastRoom)
+        do { try write(batch) } catch .diskFull where leftovers.exist {
+            _ = try leftovers.shrink(toSize: space.size() - 2 * batch.bytes - DatabaseSpace.leastRoom)
             try writeMakingRoom(batch)
         } catch .diskFull where space.mayMakeRoom {
-            guard try removeOldestHistory(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
+            guard try history.removeOldest(bytes: 2 * batch.bytes + DatabaseSpace.leastRoom) else { throw .diskFull }
             try write(batch)
         }
     }
@@ -268,6 +278,31 @@ package final class UserDatabase {
     func enqueue(replica: Replica, in store: Store, _ body: @escaping (Database) throws -> Void) {
         staging.add(replica, of: store)
         staging.prepare(body)
+    }
+
+    // MARK: Time
+
+    /// The time before which replaced values are not kept, in microseconds since 1970.
+    var horizon: UInt64 {
+        let now = environment.time()
+        return now - min(now, Retention.microseconds)
+    }
+
+    /// How far the clock is ahead of what this device has watched, in microseconds. So clock jumps age no tombstone.
+    var clockDoubt: UInt64 {
+        let now = environment.time()
+        return watchedTime == 0 ? 0 : now - min(now, watchedTime)
+    }
+
+    /// Records that garbage is collected now in the current account's remote.
+    package func noteGarbageCollection() throws(EngineError) {
+        let time = environment.time()
+        let watched = watchedTime == 0 ? time : min(time, watchedTime + Retention.day)
+        try write { db in
+            try db.setProperty("tidied", Int64(bitPattern: time))
+            try db.setProperty("watched", Int64(bitPattern: watched))
+        }
+        (lastGarbageCollection, watchedTime) = (time, watched)
     }
 
     // MARK: Access

@@ -169,7 +169,7 @@ extension UserDatabase {
 
     private func leave(_ left: Set<Origin>) throws(EngineError) {
         try commit()
-        settleSummaries()
+        summaries.settle()
         let next = origins.draw()
         try write { db in
             try db.saveOrigin(next)

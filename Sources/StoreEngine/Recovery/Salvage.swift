@@ -15,7 +15,7 @@
 internal import Foundation
 internal import GRDB
 internal import Glibc
-package import PropertyList
+internal import PropertyList
 internal import Replication
 
 /// The result of setting a damaged database aside.
@@ -26,46 +26,6 @@ package struct SalvageReport: Equatable, Sendable {
     package let salvagedValues: Int
     /// The identifier of the account whose values are to come back from its remote; `nil` if none is known.
     package let account: String?
-}
-
-extension UserDatabase {
-    /// Sets a damaged database aside, and makes a new one in its place with what can be read of it.
-    ///
-    /// No process may have the database open, and ``checkDisk(in:at:)`` comes first. Databases that were set aside before
-    /// are never overwritten.
-    /// - Parameters:
-    ///   - directory: the database's directory.
-    ///   - time: the present time, in microseconds since 1970.
-    ///   - account: the identifier of the account that the device is signed in to, if the caller knows it, for a
-    ///     database that is too damaged to tell.
-    ///   - isSignedIn: whether an account is signed in, whose values come back from its remote.
-    ///   - limits: the limits of a value.
-    ///   - random: returns 64 random bits.
-    package static func setAside(
-        in directory: String, at time: UInt64, account: String? = nil, isSignedIn: Bool = true,
-        limits: Limits = .standard,
-        random: () -> UInt64 = { .random(in: .min ... .max) }
-    ) throws(EngineError) -> SalvageReport {
-        do {
-            let salvage = Salvage(directory: directory, time: time, limits: limits, isSignedIn: isSignedIn)
-            let saved = try salvage.build(knownAccount: account, origin: Origin(bits: random()))
-            // What the disk has not returned was not read, and would be taken for lost.
-            try DatabaseTraces(directory: directory).checkDisk(at: time)
-            let fileName = try salvage.setAside()
-            try Salvage.finish(in: directory)
-            return SalvageReport(fileName: fileName, salvagedValues: saved.values, account: saved.account)
-        } catch {
-            throw EngineError(error)
-        }
-    }
-
-    /// Checks that the disk returns a directory's database. If a read fails, SQLite takes that for damage, although the
-    /// disk may return everything the next time.
-    /// - Parameter time: the present time, in microseconds since 1970.
-    /// - Throws: `EngineError.storage` if the disk doesn't, for ``DatabaseTraces/patience`` at most: then the rest counts as lost.
-    package static func checkDisk(in directory: String, at time: UInt64) throws(EngineError) {
-        do { try DatabaseTraces(directory: directory).checkDisk(at: time) } catch { throw EngineError(error) }
-    }
 }
 
 /// The steps of setting a database aside.

@@ -42,7 +42,7 @@ extension WholeDevice {
     func isSynchronized(_ store: Int) -> Bool { process?.store(store).isSynchronized ?? false }
 
     func hasArrived(_ store: Int) -> Bool {
-        let awaited = try? process?.database.storesAwaitingDownload()
+        let awaited = try? process?.database.progress.storesAwaitingDownload()
         return awaited?.contains(Names.stores[store]) == false
     }
 

@@ -11,62 +11,17 @@ internal import GRDB
 internal import PropertyList
 internal import Replication
 
-/// What a replica holds, in numbers.
-struct ReplicaSummary {
-    /// The last sequence that was counted.
-    let sequence: UInt64
-    /// The sequence up to which the changes were published.
-    let published: UInt64
-    /// Whether a key has a value, shown or not.
-    let holdsValues: Bool
-    /// The number of keys with a pending change.
-    let pending: Int
-}
+/// Counts over all stores of a database, without reading their changes.
+package struct StoreSummaries {
+    let database: UserDatabase
 
-/// The summaries of replicas that are not in memory, as far as they are known.
-struct ReplicaSummaries {
-    private var known: [Int64: ReplicaSummary] = [:]
-    private var unsaved: Set<Int64> = []
+    private var account: Int64 { database.account.id }
 
-    /// Returns a replica's summary if it still holds.
-    func summary(of replica: Int64, at sequence: UInt64, _ published: UInt64) -> ReplicaSummary? {
-        known[replica].flatMap { $0.sequence == sequence && $0.published == published ? $0 : nil }
-    }
-
-    mutating func add(_ summary: ReplicaSummary, of replica: Int64) {
-        known[replica] = summary
-        unsaved.insert(replica)
-    }
-
-    /// Returns what is not in the database yet, once.
-    mutating func takeUnsaved() -> [Int64: ReplicaSummary] {
-        defer { unsaved = [] }
-        return known.filter { unsaved.contains($0.key) }
-    }
-}
-
-extension UserDatabase {
     /// Returns the identifiers of the stores that have a value, shown or not, sorted.
     package func storesWithValues() throws(EngineError) -> [String] {
-        try summaries(where: "true").filter(\.summary.holdsValues).reduce(into: []) { stores, found in
+        try all(where: "true").filter(\.summary.holdsValues).reduce(into: []) { stores, found in
             // A store's replicas follow each other.
             if stores.last.map({ Text($0) }) != Text(found.store) { stores.append(found.store) }
-        }
-    }
-
-    /// Returns about how many bytes the values of a layer take, without reading them.
-    package func valueBytes(ofLayer identifier: String) throws(EngineError) -> Int {
-        try read { db in
-            try Int.fetchOne(
-                db.cachedStatement(
-                    sql: """
-                        SELECT coalesce(sum(max(8, length(value))), 0) FROM (
-                            SELECT value, max(change.id)
-                            FROM store JOIN replica ON replica.store = store.id
-                                JOIN change ON \(ChangeID.isOf("replica.id"))
-                            WHERE store.identifier = ? GROUP BY replica.id, key)
-                        """),
-                arguments: [identifier]) ?? 0
         }
     }
 
@@ -84,14 +39,14 @@ extension UserDatabase {
     /// changes are uploaded when it returns there.
     /// - Parameter isSignedIn: whether it is in the current account.
     package func changesOfLeftAccounts(in store: String, isSignedIn: Bool) throws(EngineError) -> Int {
-        let present = isSignedIn ? account.id : 0
+        let present = isSignedIn ? account : 0
         let condition = "account > 0 AND account <> \(present) AND synchronized AND identifier = ?"
-        return try summaries(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
+        return try all(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
     }
 
     /// Returns the number of keys with a change that the present account lacks, in stores that are excluded from sync.
     package func excludedChanges() throws(EngineError) -> Int {
-        try excludedChanges("account = \(account.id) AND \(HiddenStores.isAppStore)")
+        try excludedChanges("account = \(account) AND \(HiddenStores.isAppStore)")
     }
 
     /// Returns the same of one store, in all accounts.
@@ -102,7 +57,7 @@ extension UserDatabase {
     private func excludedChanges(
         _ condition: String, _ arguments: StatementArguments = []
     ) throws(EngineError) -> Int {
-        try summaries(where: "account > 0 AND NOT synchronized AND \(condition)", arguments).reduce(0) {
+        try all(where: "account > 0 AND NOT synchronized AND \(condition)", arguments).reduce(0) {
             // If nothing of the store is published, the account may also lack what came from other devices.
             let isLacking = $1.summary.published == 0 && $1.summary.holdsValues
             return $0 + max($1.summary.pending, isLacking ? 1 : 0)
@@ -117,18 +72,18 @@ extension UserDatabase {
     private func pendingChanges(
         _ condition: String, _ arguments: StatementArguments = []
     ) throws(EngineError) -> Int {
-        try summaries(where: "account = \(account.id) AND synchronized AND \(condition)", arguments).reduce(0) {
+        try all(where: "account = \(account) AND synchronized AND \(condition)", arguments).reduce(0) {
             $0 + $1.summary.pending
         }
     }
 
     /// Returns the summaries of replicas with a row, in the order of their stores' identifiers.
     /// - Parameter condition: SQL: which rows of `replica` and `store` to include.
-    private func summaries(
+    private func all(
         where condition: String, _ arguments: StatementArguments = []
     ) throws(EngineError) -> [(store: String, summary: ReplicaSummary)] {
         let loaded = loadedReplicas
-        let found = try read { db in
+        let found = try database.read { db in
             try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
@@ -140,7 +95,7 @@ extension UserDatabase {
                 (try row.decode(forColumn: "identifier") as String, try summary(of: row, loaded, db))
             }
         }
-        saveSummaries()
+        save()
         return found
     }
 
@@ -149,16 +104,16 @@ extension UserDatabase {
         let (last, published) = (try row.counter("last"), try row.counter("published"))
         // A staged write doesn't count before its commit.
         if let replica = loaded[id], replica.sequence == last, replica.published == published { return replica.summary }
-        if let known = replicaSummaries.summary(of: id, at: last, published) { return known }
+        if let known = database.replicaSummaries.summary(of: id, at: last, published) { return known }
         if let saved = try ReplicaSummary(row, last, published) { return saved }
         let counted = try ReplicaSummary(countingChangesOf: id, last, published, db)
-        replicaSummaries.add(counted, of: id)
+        database.replicaSummaries.add(counted, of: id)
         return counted
     }
 
     /// The replicas in memory that writes change, by their ids.
     private var loadedReplicas: [Int64: Replica] {
-        loadedStores.reduce(into: [:]) { replicas, store in
+        database.loadedStores.reduce(into: [:]) { replicas, store in
             for replica in [store.shared, store.overlay] { replicas[replica.id] = replica }
         }
     }
@@ -166,24 +121,24 @@ extension UserDatabase {
     // MARK: Keeping
 
     /// Notes the summaries of a store that leaves memory.
-    func noteSummaries(of store: Store) {
+    func note(_ store: Store) {
         for replica in [store.shared, store.overlay] where replica.isStored {
-            replicaSummaries.add(replica.summary, of: replica.id)
+            database.replicaSummaries.add(replica.summary, of: replica.id)
         }
     }
 
     /// Saves all summaries, and forgets those in memory. Precedes a statement that changes what they say of a sequence.
-    func settleSummaries() {
-        for store in loadedStores where store.undo == nil { noteSummaries(of: store) }
-        saveSummaries()
-        replicaSummaries = ReplicaSummaries()
+    func settle() {
+        for store in database.loadedStores where store.undo == nil { note(store) }
+        save()
+        database.replicaSummaries = ReplicaSummaries()
     }
 
     /// Saves the summaries that are new. If that fails, for example on a full disk, they are counted again when needed.
-    private func saveSummaries() {
-        let unsaved = replicaSummaries.takeUnsaved()
+    private func save() {
+        let unsaved = database.replicaSummaries.takeUnsaved()
         if unsaved.isEmpty { return }
-        try? write { db in
+        try? database.write { db in
             for (id, summary) in unsaved {
                 try db.run(
                     sql: """
@@ -197,42 +152,5 @@ extension UserDatabase {
                     ])
             }
         }
-    }
-}
-
-extension ReplicaSummary {
-    /// Reads the summary in a replica's row; `nil` if it no longer holds.
-    fileprivate init?(_ row: Row, _ last: UInt64, _ published: UInt64) throws {
-        guard let counted = try row.decode(Int64?.self, forColumn: "counted"), UInt64(bitPattern: counted) == last,
-            let valued = try row.decode(Bool?.self, forColumn: "valued"),
-            let pending = published < last ? try row.decode(Int?.self, forColumn: "pending") : 0
-        else { return nil }
-        self.init(sequence: last, published: published, holdsValues: valued, pending: pending)
-    }
-
-    /// Counts what a replica holds, which reads all of its changes.
-    fileprivate init(
-        countingChangesOf replica: Int64, _ last: UInt64, _ published: UInt64, _ db: Database
-    ) throws {
-        let row = try Row.fetchOne(
-            db.cachedStatement(
-                sql: """
-                    SELECT coalesce(max(is_value AND cause <> \(Cause.dropped.rawValue)), 0),
-                        coalesce(sum(newest > :published AND \(Cause.isOwn)), 0)
-                    FROM (SELECT max(sequence) AS newest, value IS NOT NULL AS is_value, cause FROM change
-                        WHERE \(ChangeID.isOf(":replica")) GROUP BY key)
-                    """), arguments: ["replica": replica, "published": Int64(bitPattern: published)])
-        self.init(
-            sequence: last, published: published, holdsValues: try row?.decode(atIndex: 0) ?? false,
-            pending: try row?.decode(atIndex: 1) ?? 0)
-    }
-}
-
-extension Replica {
-    /// The replica's summary, which is counted only if it has changed.
-    fileprivate var summary: ReplicaSummary {
-        ReplicaSummary(
-            sequence: sequence, published: published, holdsValues: usage.keys > 0 || usage.hidden > 0,
-            pending: pendingKeys)
     }
 }

@@ -4,7 +4,12 @@ internal import Foundation
 internal import GRDB
 package import Replication
 
-extension UserDatabase {
+/// How far the download and the upload of the current account have come.
+package struct AccountProgress {
+    let database: UserDatabase
+
+    private var account: Int64 { database.account.id }
+
     /// Records where a complete download ended, after its changes were committed.
     ///
     /// After the first one, every store of the account has everything that the account has.
@@ -17,35 +22,37 @@ extension UserDatabase {
     package func completeDownload(
         cursor: [UInt8], isComplete: Bool = true, besides waiting: Set<String> = []
     ) throws(EngineError) -> [StoreViewChange] {
-        let shown = shownAccounts
-        let (id, hadPreviousValues, beganAnew) = (account.id, previous != nil, account.beginsAnew)
-        let late = loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
+        let (account, shown) = (database.account, database.shownAccounts)
+        let hadPreviousValues = database.previous != nil
+        let late = database.loadedStores.filter { !$0.shared.isDownloaded && $0.isReplicated }.map { ($0, $0.values) }
         let arrived = try storesAwaitingDownload().filter { !waiting.contains($0) }
-        let lastPull = isComplete ? environment.time() : account.lastPull
-        account = try write { db in
+        let lastPull = isComplete ? database.environment.time() : account.lastPull
+        database.account = try database.write { db in
             if hadPreviousValues { try db.raiseGenerations(of: shown) }
             try db.run(
                 sql: "UPDATE account SET cursor = ?, pulled = ? WHERE id = ?",
-                arguments: [Data(cursor), Int64(bitPattern: lastPull), id])
+                arguments: [Data(cursor), Int64(bitPattern: lastPull), account.id])
             // While a store wasn't synced, the account may have been published again without it.
-            if beganAnew { try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id]) }
+            if account.beginsAnew {
+                try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [account.id])
+            }
             for store in arrived {
                 try db.run(
                     sql: """
                         UPDATE replica SET downloaded = 1
                         WHERE account = ? AND store = (SELECT id FROM store WHERE identifier = ?)
-                        """, arguments: [id, store])
+                        """, arguments: [account.id, store])
             }
             try db.setProperty("backdrop", nil)
             try db.setProperty("awaiting-remote", nil)
-            return try db.account(id) ?? account
+            return try db.account(account.id) ?? account
         }
-        previous = nil
-        isAwaitingRemote = false
+        database.previous = nil
+        database.isAwaitingRemote = false
         if hadPreviousValues {
-            for store in loadedStores { try reload(store) }
+            for store in database.loadedStores { try database.reload(store) }
             // The account from before is no longer shown.
-            trimAccounts()
+            database.leftovers.pruneAccounts()
         }
         return late.map { store, before in
             if !waiting.contains(store.identifier) { store.shared.isDownloaded = true }
@@ -54,35 +61,21 @@ extension UserDatabase {
     }
 
     /// Records that a complete download has found nothing new.
-    package func noteDownload() {
-        account.lastPull = environment.time()
-    }
+    package func noteDownload() { database.account.lastPull = database.environment.time() }
 
     /// Records that what was uploaded is gone from the remote, as if nothing had ever been uploaded. So this device's
     /// writes are pending again, also in stores that are excluded from sync, which the next upload leaves out.
     package func forgetPublication() throws(EngineError) {
-        try commit()
-        settleSummaries()
-        let id = account.id
-        try write { db in
-            try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [id])
+        try database.commit()
+        database.summaries.settle()
+        try database.write { db in
+            try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [account])
             try db.run(
                 sql: "UPDATE replica SET published = 0, counted = NULL WHERE account = ? AND published <> 0",
-                arguments: [id])
+                arguments: [account])
         }
-        account.lastPush = 0
-        for store in loadedStores { try reload(store) }
-    }
-
-    /// Records that garbage is collected now in the current account's remote.
-    package func noteGarbageCollection() throws(EngineError) {
-        let time = environment.time()
-        let watched = watchedTime == 0 ? time : min(time, watchedTime + Retention.day)
-        try write { db in
-            try db.setProperty("tidied", Int64(bitPattern: time))
-            try db.setProperty("watched", Int64(bitPattern: watched))
-        }
-        (lastGarbageCollection, watchedTime) = (time, watched)
+        database.account.lastPush = 0
+        for store in database.loadedStores { try database.reload(store) }
     }
 
     /// SQL: the ids of the stores that are synced and not forgotten. Layers are not synced.
@@ -92,20 +85,20 @@ extension UserDatabase {
 
     /// Returns the account's stores whose first download is not complete yet, sorted.
     package func storesAwaitingDownload() throws(EngineError) -> [String] {
-        try read { db in
+        try database.read { db in
             try String.fetchAll(
                 db.cachedStatement(
                     sql: """
                         SELECT identifier FROM replica JOIN store ON store.id = replica.store
                         WHERE account = ? AND NOT downloaded AND store.id IN \(Self.replicatedStores)
                         ORDER BY identifier
-                        """), arguments: [account.id])
+                        """), arguments: [account])
         }
     }
 
     /// Returns the stores that this device publishes: those of the current account whose values have arrived.
-    package func accountStores() throws(EngineError) -> [AccountStore] {
-        try read { db in
+    package func publishedStores() throws(EngineError) -> [AccountStore] {
+        try database.read { db in
             try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
@@ -113,7 +106,7 @@ extension UserDatabase {
                             max(replica.sequence, \(ChangeID.lastSequence(of: "replica.id"))) AS last
                         FROM replica JOIN store ON store.id = replica.store
                         WHERE account = ? AND downloaded AND store.id IN \(Self.replicatedStores) ORDER BY identifier
-                        """), arguments: [account.id]
+                        """), arguments: [account]
             ).map { row in
                 AccountStore(
                     identifier: try row.decode(forColumn: "identifier"), sequence: try row.counter("last"),
@@ -124,14 +117,14 @@ extension UserDatabase {
 
     /// Returns the first store of the account with entries that break the rules for keys and values, and their number.
     package func hiddenEntries() throws(EngineError) -> (store: String, count: Int)? {
-        try read { db in
+        try database.read { db in
             try Row.fetchOne(
                 db.cachedStatement(
                     sql: """
                         SELECT identifier, hidden FROM replica JOIN store ON store.id = replica.store
                         WHERE account = ? AND hidden > 0 AND store.id IN \(Self.replicatedStores)
                         ORDER BY identifier LIMIT 1
-                        """), arguments: [account.id]
+                        """), arguments: [account]
             ).map { (try $0.decode(atIndex: 0), try $0.decode(atIndex: 1)) }
         }
     }
@@ -140,11 +133,11 @@ extension UserDatabase {
     /// - Parameter origin: the origin under which they were uploaded. If the device has taken another one meanwhile,
     ///   sequences may have begun anew, and nothing is marked.
     package func markPublished(_ sequences: [String: UInt64], under origin: Origin) throws(EngineError) {
-        guard origin == self.origin else { return }
+        guard origin == database.origin else { return }
         // An upload counts even if the clock stands at the epoch.
-        let (account, lastPush) = (account.id, max(1, environment.time()))
+        let lastPush = max(1, database.environment.time())
         let lastSequence = "max(sequence, \(ChangeID.lastSequence(of: "replica.id")))"
-        try write { db in
+        try database.write { db in
             for (identifier, sequence) in sequences {
                 try db.run(
                     sql: """
@@ -155,10 +148,10 @@ extension UserDatabase {
             }
             try db.run(
                 sql: "UPDATE account SET pulled = ?, pushed = ? WHERE id = ?",
-                arguments: [Int64(bitPattern: self.account.lastPull), Int64(bitPattern: lastPush), account])
+                arguments: [Int64(bitPattern: database.account.lastPull), Int64(bitPattern: lastPush), account])
         }
-        self.account.lastPush = lastPush
-        for store in loadedStores where store.shared.account == account {
+        database.account.lastPush = lastPush
+        for store in database.loadedStores where store.shared.account == account {
             if let sequence = sequences[store.identifier] {
                 store.shared.published = max(store.shared.published, min(sequence, store.shared.sequence))
             }

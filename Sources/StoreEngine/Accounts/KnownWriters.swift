@@ -3,23 +3,27 @@
 internal import GRDB
 package import Replication
 
-extension UserDatabase {
-    /// The origins of an account whose devices are remembered. Anyone who can write to a remote can name any number.
-    private static let mostWriters = 1024
+/// Which devices have written to the current account, and under which origins, as far as this device remembers.
+package struct KnownWriters {
+    let database: UserDatabase
 
-    /// Returns the identifier of the device that wrote to the current account under an origin; `nil` if it is unknown.
-    package func writer(under origin: Origin) throws(EngineError) -> String? {
-        try read { db in
+    /// The origins of an account that are remembered. Anyone who can write to a remote can name any number.
+    private static let most = 1024
+
+    /// Returns the identifier of the device that wrote to the account under an origin; `nil` if it is unknown.
+    package func device(under origin: Origin) throws(EngineError) -> String? {
+        let account = database.account.id
+        return try database.read { db in
             try String.fetchOne(
                 db.cachedStatement(sql: "SELECT device FROM writer WHERE account = ? AND origin = ?"),
-                arguments: [account.id, Int64(bitPattern: origin.bits)])
+                arguments: [account, Int64(bitPattern: origin.bits)])
         }
     }
 
-    /// Remembers under which origins devices write to the current account. The ones found last displace others.
-    package func note(writers: [Origin: String]) throws(EngineError) {
-        let account = account.id
-        try write { db in
+    /// Remembers under which origins devices write to the account. The ones found last displace others.
+    package func note(_ writers: [Origin: String]) throws(EngineError) {
+        let account = database.account.id
+        try database.write { db in
             for (origin, device) in writers.sorted(by: { $0.key < $1.key }) {
                 try db.run(
                     sql: """
@@ -32,7 +36,7 @@ extension UserDatabase {
                 sql: """
                     DELETE FROM writer WHERE account = :account AND id <= (
                         SELECT id FROM writer WHERE account = :account ORDER BY id DESC
-                        LIMIT 1 OFFSET \(Self.mostWriters))
+                        LIMIT 1 OFFSET \(Self.most))
                     """,
                 arguments: ["account": account])
         }

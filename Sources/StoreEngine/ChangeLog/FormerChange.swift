@@ -3,54 +3,6 @@
 internal import PropertyList
 internal import Replication
 
-// Staged changes have to be in the database before its history is read, and memory has to follow what is removed.
-extension UserDatabase {
-    /// Removes a part of a replica's history: see ``HistoryPass``.
-    func removeHistory(_ changes: [FormerChange], ofReplica replica: Int64) throws(EngineError) {
-        try commit()
-        try space.remove(changes, of: replica)
-        forget([replica: changes])
-    }
-
-    /// Removes the oldest history of all stores until the database has at most a size, in bytes.
-    /// - Returns: the size afterwards, which is larger if there is too little history.
-    package func shrinkHistory(toSize target: Int) throws(EngineError) -> Int {
-        try commit()
-        var size = try space.size()
-        while size > target, try removeOldestHistory(bytes: size - target) { size = try space.size() }
-        return size
-    }
-
-    /// Removes the values that were replaced first, in one transaction.
-    /// - Parameter bytes: about how many bytes of the database to free.
-    /// - Returns: whether there were any.
-    func removeOldestHistory(bytes: Int) throws(EngineError) -> Bool {
-        let removed = try space.removeOldestHistory(bytes: bytes)
-        forget(removed)
-        return !removed.isEmpty
-    }
-
-    private func forget(_ removed: [Int64: [FormerChange]]) {
-        for store in loadedStores {
-            for replica in [store.shared, store.overlay] {
-                if let changes = removed[replica.id], !changes.isEmpty { replica.forget(changes) }
-            }
-        }
-    }
-}
-
-extension Replica {
-    /// Removes changes of the history from memory.
-    fileprivate func forget(_ changes: [FormerChange]) {
-        let gone = Set(changes.map(\.sequence))
-        for index in records.indices { records.values[index].former.removeAll(where: gone.contains) }
-        surplus.removeAll(where: gone.contains)
-        history.rows = max(0, history.rows - gone.count)
-        let bytes = changes.reduce(0) { $0 + Retention.bytes(ofRowWith: $1.length) }
-        history.bytes = max(0, history.bytes - bytes)
-    }
-}
-
 /// A change that isn't its key's last.
 struct FormerChange {
     let replica: Int64
