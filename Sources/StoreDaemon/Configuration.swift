@@ -126,10 +126,19 @@ extension Configuration {
     /// The folders below which the users' accounts may be.
     var allowedFolders: [String] { mode == .user ? ["/"] : folderRoots }
 
+    /// The schemes of the addresses at which accounts may be, sorted.
+    var allowedSchemes: [String] { backendSchemes.filter(isAllowed).sorted() }
+
+    /// Returns whether the administrator allows accounts at addresses with a scheme.
+    private func isAllowed(_ scheme: String) -> Bool {
+        guard let backends, BackendKind.schemes.contains(scheme) else { return true }
+        return backends.contains(scheme)
+    }
+
     /// Refuses addresses with schemes that the administrator doesn't allow.
     func check(scheme url: String) throws(RemoteError) {
         let scheme = RemoteAddress.scheme(of: url)
-        guard let backends, BackendKind.schemes.contains(scheme), !backends.contains(scheme) else { return }
+        if isAllowed(scheme) { return }
         throw RemoteError(.denied, "Accounts at \(scheme): addresses are not allowed on this machine.")
     }
 }

@@ -30,7 +30,7 @@ package enum RemoteKind: CaseIterable, Sendable {
     /// The fields to fill in, in this order.
     package var fields: [SignInField] {
         switch self {
-        case .nextcloud: [.server, .user, .appPassword, .folder]
+        case .nextcloud: [.server, .user, .appPassword, .folder, .certificate]
         case .webDAV, .folder: [placeField] + credentials
         case .etcd: [placeField, .prefix] + credentials
         }

@@ -11,6 +11,12 @@ extension SignInForm {
     ///
     /// - Parameter address: the account's, as the service has it.
     package init(renewing address: String) {
+        self.init(at: address)
+        (renewed, encrypts) = (address, false)
+    }
+
+    /// Makes the form for an account at an address, which the user may change.
+    package init(at address: String) {
         let isSecure = BackendKind.find(address).map { RemoteAddress.scheme(of: address) != $0.name } ?? true
         let place = address.firstRange(of: "://").map { address[$0.upperBound...] } ?? address[...]
         let server = (isSecure ? "https://" : "http://") + place
@@ -34,7 +40,6 @@ extension SignInForm {
             values[.server] = Self.decoded(server[..<files.lowerBound])
             (values[.user], values[.folder]) = (Self.decoded(user), Self.decoded(folder))
         }
-        (renewed, encrypts) = (address, false)
     }
 
     /// Whether a field shows the location of an account that is signed in.

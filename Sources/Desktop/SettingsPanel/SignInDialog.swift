@@ -36,19 +36,25 @@ final class SignInDialog {
         widgets = SignInWidgets(interface)
         if case .state(let state) = panel.content {
             (kinds, roots) = (RemoteKind.offered(by: state.features), state.folderRoots)
-            widgets.bringGroup.isVisible = state.accountPage.isSignedIn && account == nil
+            // Both hide what the stores show now.
+            let isLeaving = state.account.isSignedIn || state.account.showsFormerAccount
+            widgets.bringGroup.isVisible = isLeaving && account == nil
+            if !state.account.isSignedIn {
+                widgets.bringGroup.explanation = tr(
+                    "Apps show the settings of an account that this device has left. In another account, they don't.")
+            }
             widgets.encryptGroup.isVisible = state.features.contains("encryption") && account == nil
         } else {
             (kinds, roots) = (RemoteKind.allCases, FolderRoots(nil))
         }
         reason = account?.explanation
-        form = account.map { SignInForm(renewing: $0.url) } ?? SignInForm(kinds.first ?? .folder)
+        form = account.map { SignInForm(renewing: $0.url) } ?? Self.emptyForm(panel, kinds)
         form.encrypts = widgets.encryptGroup.isVisible
         form.values[.path] = form.values[.path] ?? roots.preset
         widgets.kind.offer(kinds.map(\.title))
+        widgets.kind.selection = kinds.firstIndex(of: form.kind)
         if account != nil {
             window.title = tr("New Password")
-            widgets.kind.selection = kinds.firstIndex(of: form.kind)
             widgets.isKindFixed = true
         }
         connect()
@@ -56,6 +62,14 @@ final class SignInDialog {
         window.attach(to: parent)
         window.present()
         if account == nil { widgets.kind.focus() } else { rows.first { $0.field.isSecret }?.entry.focus() }
+    }
+
+    /// Returns the form for signing in, which begins with the administrator's account, if this machine has one.
+    private static func emptyForm(_ panel: Panel, _ kinds: [RemoteKind]) -> SignInForm {
+        guard case .state(let state) = panel.content, !state.account.isSignedIn, !state.account.defaultBackend.isEmpty
+        else { return SignInForm(kinds.first ?? .folder) }
+        let form = SignInForm(at: state.account.defaultBackend)
+        return kinds.contains(form.kind) ? form : SignInForm(kinds.first ?? .folder)
     }
 
     private func connect() {
