@@ -66,6 +66,8 @@ package final class PreferencesWindow: Window {
         // The toast's own title is markup, and a single line, whose end a narrow window would cut off.
         let label = gtk_label_new(text)
         gtk_label_set_wrap(label.map(OpaquePointer.init), 1)
+        // A toast of libadwaita 1.2 has the height of the text at its natural width, which wraps only at this one.
+        gtk_label_set_max_width_chars(label.map(OpaquePointer.init), 36)
         gtk_widget_add_css_class(label, "heading")
         adw_toast_set_custom_title(toast.opaque, label)
         if let button, let onPress {
