@@ -161,6 +161,11 @@ struct DefaultsCommandTests {
                 try await defaults("read", editor).output
                     == "{\n    data = <0a0b>;\n    names =     (\n        a,\n        \"b c\"\n    );\n    size = 14;\n}"
             )
+            // A whole dictionary replaces what was there.
+            #expect(try await defaults("write", "com.example.other", "old", "1").code == 0)
+            #expect(try await defaults("write", "com.example.other", "{ new = 2; }").code == 0)
+            #expect(try await defaults("read", "com.example.other").output == "{\n    new = 2;\n}")
+            #expect(try await defaults("delete", "com.example.other").code == 0)
             // A word without a type is a string, or a property list in old-style text, in containers too.
             let words = ["-array", "14", "true", "(1, b)", "-int", "3"]
             #expect(try await defaults(["write", editor, "mixed"] + words).code == 0)

@@ -242,7 +242,8 @@ struct DefaultsCall {
                 throw DefaultsWords.usage(
                     "\"write\" takes a key and a value after the domain, or a dictionary, such as '{ size = 14; }'")
             }
-            return try await change { _ in values.mapValues { $0 } }
+            // defaults(1) of macOS: this "erases any previous defaults" of the domain.
+            return try await replaceAll(by: values)
         }
         let (key, value) = (try key(), Array(words.rest.dropFirst()))
         try await change(guarded: DefaultsWords.isAddition(value)) {
@@ -315,12 +316,17 @@ struct DefaultsCall {
             guard case .dictionary(let values) = try FileFormat(of: bytes).read(bytes) else {
                 throw Failure(.usage, "The file holds no dictionary")
             }
-            try await change(guarded: true) { present in
-                let removed = present.keys.filter { values[$0] == nil }
-                return Changes(removed.map { ($0, nil) }) { $1 }.merging(values.mapValues { $0 }) { $1 }
-            }
+            try await replaceAll(by: values)
         } catch let error as FileError {
             throw Failure(.usage, "The file can't be read: \(error)", advice: "Nothing was changed.")
+        }
+    }
+
+    /// Replaces everything in the domain.
+    private func replaceAll(by values: [Text: Value]) async throws {
+        try await change(guarded: true) { present in
+            let removed = present.keys.filter { values[$0] == nil }
+            return Changes(removed.map { ($0, nil) }) { $1 }.merging(values.mapValues { $0 }) { $1 }
         }
     }
 
