@@ -241,6 +241,23 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `what keys take that stay on this device is shown apart`() async throws {
+        try await Terminal.with { (terminal: Terminal) async throws in
+            try terminal.device.install(
+                ManifestText("org.example.Editor", localKeys: ["window*"]).xml, as: "editor.plist")
+            let set = { (key: String, value: String) in
+                try await terminal.ctl2(["set", key, value], store: "org.example.Editor")
+            }
+            try await eventually("it is declared") { try await set("theme", "dark").code == 0 }
+            expect(try await set("window.frame", String(repeating: "x", count: 1020)), 0)
+            let usage = try await terminal.ctl2(["usage"], store: "org.example.Editor").output
+            #expect(usage.contains("4 B of 1 MiB, 1 of 1024 keys"), "\(usage)")
+            #expect(usage.contains("on this device only: 1020 B of 1 MiB, 1 of 1024 keys"), "\(usage)")
+            let json = try await terminal.ctl2(["usage", "--json"], store: "org.example.Editor").output
+            #expect(json.contains(#""local-bytes":1020"#) && json.contains(#""local-keys":1"#), "\(json)")
+        }
+    }
+
     @Test func `history is measured, and removed from all stores where somebody wants it`() async throws {
         try await Terminal.with { terminal in
             for store in [notes, "org.example.Other"] {

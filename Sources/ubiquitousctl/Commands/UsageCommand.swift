@@ -12,7 +12,8 @@ struct UsageCommand: ServiceCommand {
         abstract: "Shows how full stores are, and their largest keys.",
         discussion: """
             Shows all stores that hold something, unless one is named, and the database's size on disk with the part \
-            that is history, which "ubiquitousctl history trim" frees.
+            that is history, which "ubiquitousctl history trim" frees. Keys that stay on this device have limits of \
+            their own.
             """)
 
     @OptionGroup var options: StoreOptions
@@ -86,8 +87,11 @@ struct UsageCommand: ServiceCommand {
     /// Measures stores. Those that this program may not open can only be named.
     @BusActor
     private func measured() async throws -> (usages: [Usage], undeclared: [String]) {
+        let isSignedIn = try await options.service.account().properties().isSignedIn
         if options.store != nil || Variable.identifier.value != nil {
-            return ([try await options.withOpenStore { try await Usage($0, largest: keys) }], [])
+            return (
+                [try await options.withOpenStore { try await Usage($0, largest: keys, isSignedIn: isSignedIn) }], []
+            )
         }
         let uid = try options.service.uid()
         let connection = try await options.service.connect()
@@ -95,7 +99,9 @@ struct UsageCommand: ServiceCommand {
         for store in try await connection.manager.stores(ofEverybody: options.service.user != nil)
         where store.uid == uid {
             do {
-                usages.append(try await Usage(connection.store(store.identifier, ofUser: uid), largest: keys))
+                usages.append(
+                    try await Usage(
+                        connection.store(store.identifier, ofUser: uid), largest: keys, isSignedIn: isSignedIn))
             } catch let error as UbiquitousStoreError where error.code == .unknownObject {
                 undeclared.append(store.identifier)
             }
@@ -108,11 +114,17 @@ struct UsageCommand: ServiceCommand {
 private struct Usage: Sendable {
     private let store: StoreDescription
     private let largest: [(key: Text, size: Int)]
+    /// What the keys take that stay on this device, which have limits of their own.
+    private let local: (keys: Int, bytes: Int)
 
     @BusActor
-    init(_ object: StoreObject, largest count: Int) async throws {
+    init(_ object: StoreObject, largest count: Int, isSignedIn: Bool) async throws {
         store = try await object.properties()
-        let values = count == 0 ? [:] : try await object.snapshot().values
+        let values = try await object.snapshot().values
+        // Until an account's values have arrived, the store shows those of the account before, which don't count here.
+        let isArriving = isSignedIn && !store.isInitialSyncDone
+        let bytes = values.values.reduce(0) { $0 + $1.size }
+        local = isArriving ? (0, 0) : (max(0, values.count - store.keyCount), max(0, bytes - store.bytesUsed))
         largest = Array(
             values.map { (key: $0.key, size: $0.value.size) }
                 .sorted { ($1.size, $0.key) < ($0.size, $1.key) }.prefix(count))
@@ -135,6 +147,11 @@ private struct Usage: Sendable {
         Output.print(
             "  \(style.byFullness(share, SizeText.bar(share))) \(percent) %  \(SizeText.text(store.bytesUsed)) of "
                 + "\(SizeText.text(store.limits.totalBytes)), \(store.keyCount) of \(store.limits.keys) keys")
+        if local.keys > 0 {
+            Output.print(
+                "  on this device only: \(SizeText.text(local.bytes)) of \(SizeText.text(store.limits.totalBytes)), "
+                    + "\(local.keys) of \(store.limits.keys) keys")
+        }
         for (key, size) in largest {
             Output.print("  \(String(repeating: " ", count: 20)) \(SizeText.text(size))  \(ValueText.word(key: key))")
         }
@@ -145,6 +162,7 @@ private struct Usage: Sendable {
             "identifier": .string(Text(store.identifier)),
             "bytes": .integer(Int64(store.bytesUsed)), "bytes-limit": .integer(Int64(store.limits.totalBytes)),
             "keys": .integer(Int64(store.keyCount)), "keys-limit": .integer(Int64(store.limits.keys)),
+            "local-bytes": .integer(Int64(local.bytes)), "local-keys": .integer(Int64(local.keys)),
             "largest": .array(largest.map { ["key": .string($0.key), "bytes": .integer(Int64($0.size))] }),
         ]
     }
