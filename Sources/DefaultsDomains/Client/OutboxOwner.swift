@@ -74,12 +74,17 @@ final class OutboxOwner: Sendable {
 private let newestLock = Atomic<Int32>(-1)
 
 /// Whether forked children give the lock up. Only what signal-safety(7) lists may be called in them. The descriptor's
-/// number stays taken, so that nothing else is closed with it later.
+/// number stays taken if another file can be opened, so that nothing else is closed with it later.
 private let isHandlingForks =
     pthread_atfork(nil, nil) {
         let descriptor = newestLock.load(ordering: .relaxed)
         if descriptor < 0 { return }
         let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        if nothing < 0 {
+            newestLock.store(-1, ordering: .relaxed)
+            close(descriptor)
+            return
+        }
         dup2(nothing, descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         close(nothing)
