@@ -109,7 +109,7 @@ struct WebDAVProbe {
             do { try await storage.delete(name) } catch {}
             return BackendCheck(step: "conditions", failed: error)
         }
-        let words = ignored.joined(separator: " and ")
+        let words = ignored.joined(separator: ", ")
         return BackendCheck(
             step: "conditions", isPassed: true,
             detail: ignored.isEmpty

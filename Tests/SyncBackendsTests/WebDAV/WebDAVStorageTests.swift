@@ -339,7 +339,7 @@ struct WebDAVStorageTests {
         for (honoured, words) in [
             (
                 [],
-                "The server ignores If-None-Match and If-Match. That does no harm: the service doesn't rely on it."
+                "The server ignores If-None-Match, If-Match. That does no harm: the service doesn't rely on it."
             ),
             (["if-none-match"], "The server ignores If-Match. That does no harm: the service doesn't rely on it."),
             (["if-none-match", "if-match"], ""),
