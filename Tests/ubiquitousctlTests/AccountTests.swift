@@ -158,6 +158,15 @@ import UbiquitousStoreTesting
                     result.code == 3 && result.error.contains("excluded from sync"), "\(line) \(result)")
             }
             #expect(try await terminal.ctl("get", "theme").output == "dark")
+            // In an account that this device has left, "stores sync" would upload nothing.
+            try FileManager.default.createDirectory(
+                atPath: String(url.dropFirst("folder://".count)) + "2", withIntermediateDirectories: false)
+            expect(try await terminal.ctl("account", "switch", url + "2"), 0)
+            expect(try await terminal.ctl("stores", "sync", notes, "on"), 0)
+            expect(try await terminal.ctl2(["account", "sync"]), 0)
+            expect(try await terminal.ctl2(["stores", "remove", notes]), 3, "An account that this device has left")
+            expect(try await terminal.ctl("account", "switch", url), 0)
+            expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
             expect(try await terminal.ctl2(signOut + ["--discard-changes"]), 0)
             #expect(try await terminal.ctl("list").output == "")
         }

@@ -35,13 +35,13 @@ package struct StoreSummaries {
         try pendingChanges("identifier = ?", [store])
     }
 
-    /// Returns the number of keys of a store with a change that is pending in accounts that this device has left. Such
-    /// changes are uploaded when it returns there.
+    /// Returns how many keys of a store have a change that is missing in accounts which this device has left. If the
+    /// store takes part in sync, such changes are uploaded when the device returns there.
     /// - Parameter isSignedIn: whether it is in the current account.
     package func changesOfLeftAccounts(in store: String, isSignedIn: Bool) throws(EngineError) -> Int {
-        let present = isSignedIn ? account : 0
-        let condition = "account > 0 AND account <> \(present) AND synchronized AND identifier = ?"
-        return try all(where: condition, [store]).reduce(0) { $0 + $1.summary.pending }
+        let left = "account <> \(isSignedIn ? account : 0) AND identifier = ?"
+        let pending = try all(where: "account > 0 AND synchronized AND \(left)", [store])
+        return try pending.reduce(excludedChanges(left, [store])) { $0 + $1.summary.pending }
     }
 
     /// Returns the number of keys with a change that the present account lacks, in stores that are excluded from sync.
@@ -49,9 +49,9 @@ package struct StoreSummaries {
         try excludedChanges("account = \(account) AND \(HiddenStores.isAppStore)")
     }
 
-    /// Returns the same of one store, in all accounts.
+    /// Returns the same of one store.
     package func excludedChanges(in store: String) throws(EngineError) -> Int {
-        try excludedChanges("identifier = ?", [store])
+        try excludedChanges("account = \(account) AND identifier = ?", [store])
     }
 
     private func excludedChanges(
