@@ -213,6 +213,13 @@ struct EncryptionTests {
             try damaged.write(to: URL(filePath: torn))
             let error = await failure { try await laptop.replaceKey() }
             #expect(error?.name.hasSuffix(".Conflict") == true, "\(String(describing: error))")
+            // No other device reads what this one uploads now.
+            try await devices.store(devices.laptop).set("size", .integer(14))
+            try await laptop.syncNow()
+            let refusal = await errorName {
+                try await laptop.signOut(["keep-values": .boolean(false), "keep-pending": .boolean(true)])
+            }
+            #expect(refusal == "Conflict")
             try await devices.laptop.restart()
             try FileManager.default.removeItem(atPath: torn)
             try await eventually("the laptop has another key") {
@@ -222,7 +229,8 @@ struct EncryptionTests {
             }
             #expect(await errorName { try await phone.syncNow() } == "KeyNeeded")
             try await phone.unlock(try await laptop.recoveryPhrase())
-            #expect(try await devices.converge()["favourite-colour"] == "vermilion-and-teal")
+            let values = try await devices.converge()
+            #expect(values["favourite-colour"] == "vermilion-and-teal" && values["size"] == .integer(14))
         }
     }
 

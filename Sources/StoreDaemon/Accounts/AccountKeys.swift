@@ -310,8 +310,13 @@ struct AccountKeys {
         file.movingTo != nil || current(of: file)?.isMoving == true
     }
 
-    /// Returns the kind of move under way; `nil` if there is none.
+    /// Whether the account has yet to begin a move, because other devices have left its key. Until then, only this device
+    /// reads what it uploads.
+    func isToBeReplaced(in file: AccountFile) -> Bool { current(of: file)?.isToBeReplaced == true }
+
+    /// Returns the kind of move that is under way or is to begin; `nil` if there is none.
     func move(of file: AccountFile) -> KeyChange? {
+        if isToBeReplaced(in: file) { return .replacement }
         if !isMoving(file) { return nil }
         let hadKey = file.movingTo == nil ? current(of: file)?.left.isEmpty == false : file.isEncrypted == true
         return hadKey ? .replacement : .encryption
@@ -320,8 +325,7 @@ struct AccountKeys {
     /// Whether a move may need a step after a sync cycle.
     var areWatched: Bool {
         guard let file = try? AccountFile.read(in: directory) else { return false }
-        return file.movingTo != nil
-            || current(of: file).map { !$0.former.isEmpty || $0.isToBeReplaced } == true
+        return file.movingTo != nil || isToBeReplaced(in: file) || current(of: file)?.former.isEmpty == false
     }
 
     /// Begins an account's move to a new key. Both the key and the intent are on the disk then.

@@ -283,7 +283,7 @@ final class MoveToKey {
         try key.write(in: account.directory)
     }
 
-    /// The kind of move under way; `nil` if there is none.
+    /// The kind of move that is under way or is to begin; `nil` if there is none.
     var present: KeyChange? { (try? account.saved.read()).flatMap(keys.move) }
 
     // MARK: What a move prevents
@@ -294,6 +294,17 @@ final class MoveToKey {
         throw BusError.store(
             .conflict,
             "The account is moving to a new key that only this device has. Wait until the move is complete.")
+    }
+
+    /// Refuses to remove values that other devices don't read in the remote, because they have left this device's key.
+    func checkUploadsAreRead() throws {
+        guard let file = try account.saved.read(), keys.isToBeReplaced(in: file) else { return }
+        throw BusError.store(
+            .conflict,
+            """
+            This device has rejected the account's key on the other devices, and has to replace its own. Until then, no \
+            other device reads what this one uploads. "ubiquitousctl account replace-key" says what prevents it.
+            """)
     }
 
     /// Takes new credentials for an account that is moving, and continues with them.

@@ -38,6 +38,7 @@ struct SignOut {
         // Nobody is told the phrase while the account moves.
         try account.move.checkIsOver()
         if keepsPending, !keepsValues {
+            try account.move.checkUploadsAreRead()
             let count = try account.pendingChanges() + account.excludedChanges()
             if count > 0 { throw BusError.notUploaded(count) }
         }

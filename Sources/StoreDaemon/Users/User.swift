@@ -199,9 +199,10 @@ final class User {
             """)
     }
 
-    /// Refuses if changes of a store are pending in the present account.
+    /// Refuses if the present account lacks changes of a store.
     func checkHasUploaded(_ identifier: String) throws {
         guard account.sync.isSignedIn else { return }
+        try account.move.checkUploadsAreRead()
         let count = try database.summaries.pendingChanges(in: identifier)
         if count > 0 { throw BusError.notUploaded(count) }
     }
