@@ -86,6 +86,9 @@ package final class WorkPool: Sendable {
         hasMore.deallocate()
     }
 
+    /// Whether no thread works, and none has anything to do.
+    package var isAtRest: Bool { state.withLock { $0.ready.isEmpty && $0.threads == $0.idle } }
+
     /// Notes that a queue has work.
     func add(_ queue: WorkThread) {
         let need = state.withLock { state -> Need in

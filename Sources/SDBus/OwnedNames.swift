@@ -19,26 +19,31 @@ public final class OwnedNames {
         onLost = nil
     }
 
-    /// Makes this connection the owner of a name. Only the bus can take it away, and then ``onLost`` is called.
+    /// Makes this connection the owner of a name. If it is taken away, ``onLost`` is called.
     ///
+    /// - Parameters:
+    ///   - mayBeReplaced: whether a connection that asks for that, and may own the name, can take it away. Otherwise only
+    ///     the bus can.
+    ///   - isGone: whether to take the name away from its owner, if that may be replaced.
     /// - Throws: ``BusError``: AddressInUse, naming the owner, if the name is taken; the bus's error if it refuses.
     ///
-    /// The corresponding C function is ``sd_bus_request_name_async``, with flags 0.
-    public func request(_ name: String) async throws {
+    /// The corresponding C function is ``sd_bus_request_name_async``, with the flags `SD_BUS_NAME_ALLOW_REPLACEMENT` and
+    /// `SD_BUS_NAME_REPLACE_EXISTING`.
+    public func request(
+        _ name: String, mayBeReplaced: Bool = false, replacingIf isGone: (Credentials) -> Bool = { _ in false }
+    ) async throws {
+        let flags = RequestName.doNotQueue | (mayBeReplaced ? RequestName.allowReplacement : 0)
         // Before the name is ours, so that its loss isn't missed.
         matches[name] = try await lossMatch(name)
         do {
-            let answer = try await callBus(
-                "RequestName",
-                { call in
-                    try call.append(name)
-                    try call.append(RequestName.doNotQueue)
-                },
-                { try $0.readUInt32() }
-            )
-            guard answer == RequestName.primaryOwner || answer == RequestName.alreadyOwner else {
-                throw BusError.nameTaken("The name \(name) is taken by \(await owner(of: name)).")
+            if try await isOwner(of: name, flags) { return }
+            let owner = await owner(of: name)
+            if let credentials = owner.credentials, isGone(credentials),
+                try await isOwner(of: name, flags | RequestName.replaceExisting)
+            {
+                return
             }
+            throw BusError.nameTaken("The name \(name) is taken by \(owner.text).")
         } catch {
             matches[name] = nil
             throw error
@@ -63,9 +68,22 @@ public final class OwnedNames {
 
     /// The numbers in the D-Bus Specification.
     private enum RequestName {
-        static let doNotQueue: UInt32 = 4
+        static let (allowReplacement, replaceExisting, doNotQueue): (UInt32, UInt32, UInt32) = (1, 2, 4)
         static let primaryOwner: UInt32 = 1
         static let alreadyOwner: UInt32 = 4
+    }
+
+    /// Requests a name, and returns whether it is this connection's now.
+    private func isOwner(of name: String, _ flags: UInt32) async throws -> Bool {
+        let answer = try await callBus(
+            "RequestName",
+            { call in
+                try call.append(name)
+                try call.append(flags)
+            },
+            { try $0.readUInt32() }
+        )
+        return answer == RequestName.primaryOwner || answer == RequestName.alreadyOwner
     }
 
     private func lossMatch(_ name: String) async throws -> Slot {
@@ -78,17 +96,18 @@ public final class OwnedNames {
     }
 
     /// Describes the owner of a name.
-    private func owner(of name: String) async -> String {
+    private func owner(of name: String) async -> (text: String, credentials: Credentials?) {
         guard let owner = try? await callBus("GetNameOwner", { try $0.append(name) }, { try $0.readString() }) else {
-            return "someone"
+            return ("someone", nil)
         }
         let credentials = try? await callBus(
             "GetConnectionCredentials",
             { try $0.append(owner) },
             { try Credentials(reading: $0) }
         )
-        guard let credentials else { return owner }
-        return "\(owner) (user \(credentials.uid), process \(credentials.pid.map(String.init) ?? "unknown"))"
+        guard let credentials else { return (owner, nil) }
+        let process = credentials.pid.map(String.init) ?? "unknown"
+        return ("\(owner) (user \(credentials.uid), process \(process))", credentials)
     }
 
     private var connection: BusConnection {

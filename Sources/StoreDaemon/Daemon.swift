@@ -101,7 +101,11 @@ package final class Daemon {
         }
         files.run { [directory = configuration.stateDirectory] in RemovedData.finish(in: directory) }
         await holdAllowance()
-        try await connection.names.request(BusNames.service)
+        // A process that has ended but for its files is still connected, and would keep the name. Only the service's user
+        // may have the name on the system bus, so nobody else can take it away.
+        try await connection.names.request(BusNames.service, mayBeReplaced: configuration.mode == .system) {
+            $0.pid.map(ProcessMark.hasEnded) ?? false
+        }
         // Not before: a process that doesn't get the name ends, and must not count as one that died during a cycle.
         users.resumeAccounts()
         notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))")
@@ -352,7 +356,7 @@ package final class Daemon {
             await callsEnd()
             users.close()
             connection.flush()
-            EventLoop.shared.exit(0)
+            leave(code: 0)
         }
     }
 
@@ -362,6 +366,15 @@ package final class Daemon {
         logger.error("\(reason)")
         writes.commit()
         users.close()
+        leave(code: code)
+    }
+
+    /// Ends the process. A thread that waits for a folder's file system can't be ended, and would keep everything open
+    /// that isn't closed here.
+    private func leave(code: Int32) {
+        // A thread that still writes to the directory ends with the process. Until then, nobody else may.
+        if WorkPool.disk.isAtRest { lock.release() }
+        connection.close()
         EventLoop.shared.exit(code)
     }
 }
