@@ -97,7 +97,8 @@ let package = Package(
             ],
             path: "Sources/Backends/Blobs"),
         .target(
-            name: "Folder", dependencies: ["Blobs", "BackendSupport", "Replication", "Files", "RemoteAddress"],
+            name: "Folder",
+            dependencies: ["Blobs", "BackendSupport", "Replication", "Files", "RemoteAddress", "EventLoop"],
             path: "Sources/Backends/Folder"),
         .target(
             name: "WebDAV",

@@ -7,8 +7,10 @@ internal import Synchronization
 /// work, and end soon after the last of it, so idle accounts have none.
 ///
 /// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. Work that can block for hours,
-/// for example on a mount whose server is gone, has a pool of its own, so that it delays nothing else. There, one
-/// owner's work has at most two threads: a user's mount may never answer, and the user may sign in again and again.
+/// for example on a mount whose server is gone, has a pool of its own, so that it delays nothing else. There, the work of
+/// one owner has two threads, and a third once one of them has waited for a minute: a user's mount may never answer, and
+/// the user may sign in there again and again, or at another place. The work at one place has at most a third of the threads, and
+/// no more than before once one of them has waited for a minute.
 ///
 /// It is no dispatch queue, because libdispatch wakes up every second to look after its pool, and sets its threads'
 /// priorities, which the service's unit forbids.
@@ -16,13 +18,12 @@ package final class WorkPool: Sendable {
     /// For the databases of users, on this machine's disk.
     package static let disk = WorkPool(threads: 8)
     /// For folders that users have chosen, which may be anywhere.
-    package static let folders = WorkPool(threads: 24, perOwner: 2)
+    package static let folders = WorkPool(threads: 24, perOwner: 2, perPlace: 8)
     /// For work that takes only CPU time.
     package static let decoding = WorkPool(threads: 4)
 
     private let limit: Int
-    /// The number of threads that one owner's work may have at a time.
-    private let ownerLimit: Int
+    private let shares: Shares
     /// How many seconds a thread waits for more work.
     private let patience: Double
     private let startThread: @Sendable (WorkPool) -> Bool
@@ -36,27 +37,61 @@ package final class WorkPool: Sendable {
         var threads = 0
         /// The number of waiting threads that were not woken yet.
         var idle = 0
-        /// The number of threads that work for each owner.
-        var working: [UInt32: Int] = [:]
+        /// The turns of queues with an owner or a place.
+        var turns: [Turn] = []
 
-        /// The first queue whose owner may have another thread.
-        func next(perOwner limit: Int) -> Int? {
-            ready.firstIndex { $0.owner.map { working[$0, default: 0] < limit } ?? true }
+        /// The first queue that may have another thread.
+        func next(_ shares: Shares) -> Int? {
+            let now = WorkPool.now
+            return ready.firstIndex { shares.allow($0, besides: turns, now) }
         }
 
         /// Takes that queue, whose turn begins.
-        mutating func take(perOwner limit: Int) -> WorkThread? {
-            guard let index = next(perOwner: limit) else { return nil }
+        mutating func take(_ shares: Shares) -> WorkThread? {
+            guard let index = next(shares) else { return nil }
             let queue = ready.remove(at: index)
-            if let owner = queue.owner { working[owner, default: 0] += 1 }
+            let turn = Turn(queue: queue, place: queue.place, start: WorkPool.now)
+            if queue.owner != nil || turn.place != nil { turns.append(turn) }
             return queue
         }
 
         /// Notes that a queue's turn is over.
-        mutating func release(_ queue: WorkThread) {
-            guard let owner = queue.owner, let count = working[owner] else { return }
-            working[owner] = count > 1 ? count - 1 : nil
+        mutating func release(_ queue: WorkThread) { turns.removeAll { $0.queue === queue } }
+    }
+
+    /// A queue that has a thread.
+    private struct Turn {
+        let queue: WorkThread
+        /// Where its work is done.
+        let place: String?
+        /// When the turn began, in milliseconds.
+        let start: Int
+    }
+
+    /// How many threads the work of one owner and at one place may have at a time.
+    private struct Shares {
+        let perOwner: Int
+        let perPlace: Int
+        /// How long a turn takes that counts as one that never ends, in milliseconds.
+        let patience: Int
+
+        func allow(_ queue: WorkThread, besides turns: [Turn], _ now: Int) -> Bool {
+            if let place = queue.place {
+                let there = turns.filter { $0.place == place }
+                if there.count >= perPlace || there.contains(where: { now - $0.start >= patience }) { return false }
+            }
+            guard let owner = queue.owner else { return true }
+            let own = turns.filter { $0.queue.owner == owner }
+            guard queue.place != nil else { return own.count < perOwner }
+            return own.count <= perOwner && own.count { now - $0.start < patience } < perOwner
         }
+    }
+
+    /// Milliseconds of CLOCK_MONOTONIC.
+    private static var now: Int {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return now.tv_sec * 1000 + now.tv_nsec / 1_000_000
     }
 
     private enum Need { case nothing, wakeUp, thread }
@@ -65,25 +100,53 @@ package final class WorkPool: Sendable {
     ///
     /// - Parameters:
     ///   - threads: the most threads at a time.
-    ///   - ownerLimit: the most threads for one owner's work; `nil` means all.
+    ///   - ownerLimit: the most threads for one owner's work, besides one once one of them has waited for `longestTurn`
+    ///     seconds at another place; `nil` means all.
+    ///   - placeLimit: the most threads for the work at one place; `nil` means all.
     ///   - patience: how many seconds a thread waits for more work: longer than a disk or a nearby server takes to
     ///     answer, since the work of a sync cycle comes in pieces.
-    package convenience init(threads: Int, perOwner ownerLimit: Int? = nil, patience: Double = 0.25) {
-        self.init(threads: threads, perOwner: ownerLimit, patience: patience) { $0.start() }
+    package convenience init(
+        threads: Int, perOwner ownerLimit: Int? = nil, perPlace placeLimit: Int? = nil, longestTurn: Int = 60,
+        patience: Double = 0.25
+    ) {
+        self.init(
+            threads: threads, perOwner: ownerLimit, perPlace: placeLimit, longestTurn: longestTurn, patience: patience
+        ) { $0.start() }
     }
 
     /// A pool that starts its threads in another way.
     init(
-        threads: Int, perOwner ownerLimit: Int? = nil, patience: Double = 0.25,
+        threads: Int, perOwner ownerLimit: Int? = nil, perPlace placeLimit: Int? = nil, longestTurn: Int = 60,
+        patience: Double = 0.25,
         start: @escaping @Sendable (WorkPool) -> Bool
     ) {
-        (limit, self.ownerLimit, self.patience, startThread) = (threads, ownerLimit ?? threads, patience, start)
+        (limit, self.patience, startThread) = (threads, patience, start)
+        shares = Shares(perOwner: ownerLimit ?? threads, perPlace: placeLimit ?? threads, patience: longestTurn * 1000)
         sem_init(hasMore, 0, 0)
     }
 
     deinit {
         sem_destroy(hasMore)
         hasMore.deallocate()
+    }
+
+    /// What keeps work from getting a thread, for as long as something doesn't answer.
+    package enum Obstacle { case place, others }
+
+    /// Returns what keeps an owner's work at a place from getting a thread: another one that has waited too long there, or
+    /// all of the owner's or of the pool's, wherever they are. Work that only has to wait for its turn has no obstacle.
+    package func obstacle(at place: String, of owner: UInt32) -> Obstacle? {
+        let now = Self.now
+        let stuck = state.withLock { $0.turns.filter { now - $0.start >= shares.patience } }
+        if stuck.contains(where: { $0.place == place }) { return .place }
+        let isOwnersLast = stuck.count { $0.queue.owner == owner } > shares.perOwner
+        return isOwnersLast || stuck.count >= limit ? .others : nil
+    }
+
+    /// Gives threads to work that may begin because time has passed.
+    package func reconsider() {
+        let need = state.withLock { $0.next(shares) == nil ? Need.nothing : thread(&$0) }
+        provide(need)
     }
 
     /// Whether no thread works, and none has anything to do.
@@ -93,14 +156,23 @@ package final class WorkPool: Sendable {
     func add(_ queue: WorkThread) {
         let need = state.withLock { state -> Need in
             state.ready.append(queue)
-            if state.idle > 0 {
-                state.idle -= 1
-                return .wakeUp
-            }
-            guard state.threads < limit else { return .nothing }
-            state.threads += 1
-            return .thread
+            return thread(&state)
         }
+        provide(need)
+    }
+
+    /// Counts one more thread that works.
+    private func thread(_ state: inout State) -> Need {
+        if state.idle > 0 {
+            state.idle -= 1
+            return .wakeUp
+        }
+        guard state.threads < limit else { return .nothing }
+        state.threads += 1
+        return .thread
+    }
+
+    private func provide(_ need: Need) {
         switch need {
         case .nothing: break
         case .wakeUp: sem_post(hasMore)
@@ -174,13 +246,13 @@ package final class WorkPool: Sendable {
 
     /// The queue whose turn it is.
     private func next() -> WorkThread? {
-        state.withLock { $0.take(perOwner: ownerLimit) }
+        state.withLock { $0.take(shares) }
     }
 
     /// - Returns: false if nothing came, and this thread ends.
     private func waitForMore() -> Bool {
         let hasWork = state.withLock { state in
-            let hasWork = state.next(perOwner: ownerLimit) != nil
+            let hasWork = state.next(shares) != nil
             if !hasWork { state.idle += 1 }
             return hasWork
         }

@@ -11,6 +11,7 @@ package final class WorkThread: Sendable {
 
     private struct State {
         var work: [@Sendable () -> Void] = []
+        var place: String?
         /// Whether the pool knows that there is work.
         var isScheduled = false
     }
@@ -18,6 +19,12 @@ package final class WorkThread: Sendable {
     /// Makes an empty queue.
     /// - Parameter owner: the user whose work it is, if the pool limits the threads per owner.
     package init(_ pool: WorkPool, owner: UInt32? = nil) { (self.pool, self.owner) = (pool, owner) }
+
+    /// Where the work is done, if the pool limits the threads per place.
+    package var place: String? {
+        get { state.withLock(\.place) }
+        set { state.withLock { $0.place = newValue } }
+    }
 
     /// Queues work.
     package func run(_ work: @escaping @Sendable () -> Void) {

@@ -5,6 +5,12 @@ extension ServiceMessages {
     static let german: [String: String] = [
         " It is a file, or a symbolic link that the service doesn't follow.":
             " Dort ist eine Datei oder ein symbolischer Link, dem der Dienst nicht folgt.",
+        "The file system at {1} has not answered for a minute. Is its server away, or its drive failing?":
+            "Das Dateisystem unter {1} hat seit einer Minute nicht geantwortet. Ist sein Server nicht erreichbar, oder versagt sein Laufwerk?",
+        "This device has rejected the account's key on the other devices, and has to replace its own. Until then, no other device reads what this one uploads. \"ubiquitousctl account replace-key\" says what prevents it.":
+            "Dieses Gerät hat den Schlüssel abgelehnt, den das Konto auf den anderen Geräten hat, und muss seinen eigenen ersetzen. Bis dahin liest kein anderes Gerät, was dieses hochlädt. „ubiquitousctl account replace-key“ sagt, was dem im Weg steht.",
+        "This folder waits for others that have not answered for a minute.":
+            "Dieser Ordner wartet auf andere, die seit einer Minute nicht geantwortet haben.",
         "\"\" is a program's own domain; name the program, too.":
             "\"\" ist die eigene Domain eines Programms; geben Sie auch das Programm an.",
         "\"reject-others\" needs a \"recovery-phrase\".": "„reject-others“ erfordert „recovery-phrase“.",

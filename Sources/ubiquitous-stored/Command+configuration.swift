@@ -27,7 +27,7 @@ extension Command {
         if effectiveMode == .system {
             configuration.checkFolderRoots = { [roots = settings.folderRoots] in
                 // The configuration leaves out those that aren't apart from the state directory.
-                let mounts = MountTable(Files.text(of: "/proc/self/mountinfo", atMost: 4 << 20) ?? "")
+                let mounts = MountTable.current
                 return roots.compactMap {
                     FolderRootCheck.link($0) ?? mounts.problems(ofFolderRoots: [$0]).first
                         ?? FolderRootCheck.problem($0, besides: state)

@@ -91,6 +91,33 @@ struct WorkThreadTests {
         #expect(done.withLock(\.self) == mine.count)
     }
 
+    @Test func `work that never ends leaves its owner a thread, but not at the same place`() async throws {
+        let pool = WorkPool(threads: 8, perOwner: 2, perPlace: 4, longestTurn: 1)
+        let gate = DispatchSemaphore(value: 0)
+        let begun = Mutex(0)
+        func queue(of owner: UInt32, at place: String) -> WorkThread {
+            let queue = WorkThread(pool, owner: owner)
+            queue.place = place
+            return queue
+        }
+        let stuck = (0..<12).map { queue(of: UInt32($0 / 3), at: "dead") }
+        for queue in stuck {
+            queue.run {
+                begun.withLock { $0 += 1 }
+                gate.wait()
+            }
+        }
+        // Another owner's work, also there: the place has no more threads.
+        while begun.withLock(\.self) < 4 { await Task.yield() }
+        await queue(of: 9, at: "alive").finish()
+        try await Task.sleep(for: .seconds(2))
+        for owner in [0, 1] as [UInt32] { await queue(of: owner, at: "alive").finish() }
+        #expect(begun.withLock(\.self) == 4)
+        for _ in stuck { gate.signal() }
+        for queue in stuck { await queue.finish() }
+        #expect(begun.withLock(\.self) == 12)
+    }
+
     @Test func `where no thread is to be had the work waits for one, and the caller does none of it`() async {
         let attempts = Mutex(0)
         let pool = WorkPool(threads: 8) { pool in

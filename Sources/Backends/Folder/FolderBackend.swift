@@ -12,8 +12,8 @@ package enum FolderBackend {
     package static let descriptor = BackendDescriptor(.folder) {
         site throws(RemoteError) in
         BlobBackend(
-            storage: FolderStorage(try FolderURL(site.url), access: site.folders), environment: .system,
-            protection: site.protection)
+            storage: PatientStorage(FolderStorage(try FolderURL(site.url), access: site.folders)),
+            environment: .system, protection: site.protection)
     } check: {
         await FolderBackend.check(url: $0.url, access: $0.folders)
     }
@@ -39,7 +39,7 @@ package enum FolderBackend {
         environment: Environment = .system
     ) async -> [BackendCheck] {
         await BackendCheck.steps { () throws(RemoteError) in
-            FolderStorage(try FolderURL(url), access: access, watch: nil)
+            PatientStorage(FolderStorage(try FolderURL(url), access: access, watch: nil))
         } _: { storage in
             var probe = BlobProbe(of: storage, environment: environment)
             await probe.run()

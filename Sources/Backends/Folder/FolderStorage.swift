@@ -42,10 +42,21 @@ package actor FolderStorage: BlobStorage {
         self.url = url
         self.access = access
         executor = ThreadExecutor(.folders, owner: access.uid)
+        executor.place = url.path
         self.watch = watch
     }
 
     deinit { watch?.close() }
+
+    /// The user whose folder it is.
+    nonisolated var owner: UInt32 { access.uid }
+
+    /// The mount point of the folder's file system, which limits the threads that work there. Until it is known, and if
+    /// the table of mounts is too large, the folder counts as one.
+    nonisolated var mount: String { executor.place ?? url.path }
+
+    /// Finds the mount point.
+    func findMount() { executor.place = MountTable.current.mount(of: url.path)?.point ?? url.path }
 
     /// Changes are coalesced for a second, because the software that replicates the files takes at least that long.
     package nonisolated var traits: BackendTraits {

@@ -13,6 +13,12 @@ package final class ThreadExecutor: SerialExecutor {
     ///   - owner: the user whose folder it is.
     package init(_ pool: WorkPool = .decoding, owner: UInt32? = nil) { thread = WorkThread(pool, owner: owner) }
 
+    /// The mount point of the folder's file system, once it is known.
+    package var place: String? {
+        get { thread.place }
+        set { thread.place = newValue }
+    }
+
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         thread.run { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
