@@ -273,9 +273,11 @@ final class World<Device: SimulatedDevice> {
             func isLost(_ write: Write) -> Bool {
                 isHeld(write, in: before[store]) && !isHeld(write, in: after[store])
             }
-            // Without an account, no other device has the write.
+            // Without an account, no other device has the write. A machine that was reverted uses a dot again, which may be
+            // that of another write after the loss.
             ledger.update(Cell(place: Self.unsigned(device), store: store, key: key)) { write in
-                if place != nil || isLost(write) { write.excuse = excuse }
+                let isGone = isEntry(write, of: key, in: before[store]) && !isEntry(write, of: key, in: after[store])
+                if place != nil || isLost(write) || isShared(write) && isGone { write.excuse = excuse }
             }
             guard let place else { return }
             ledger.update(Cell(place: place, store: store, key: key)) { write in
