@@ -34,17 +34,20 @@ struct BriefConnection: ~Copyable {
         if sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure }
     }
 
-    /// Ends each statement from now on with `SQLITE_INTERRUPT` after so many steps of SQLite's virtual machine.
+    /// Ends each statement from now on with `SQLITE_INTERRUPT` after so many steps of SQLite's virtual machine, and with
+    /// `SQLITE_TOOBIG` at a row that is longer than so many bytes.
     ///
     /// SQLite doesn't notice that the pages of a file are no tree: a few of them can have as many rows as one likes.
-    private func bound(steps: Int32) { sqlite3_progress_handler(handle, steps, { _ in 1 }, nil) }
+    func bound(steps: Int32, row length: Int32 = DatabaseFile.longestRow) {
+        sqlite3_progress_handler(handle, steps, { _ in 1 }, nil)
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, length)
+    }
 
     /// Reads what the database's schema defines, each as type, name and statement with zero bytes between them: at most
     /// `count` definitions. Those that SQLite can't parse are among them.
     /// - Throws: `DatabaseError`, also if one has more than 64 KiB, or if there are very many.
     func definitions(atMost count: Int, _ body: (String) -> Void) throws {
-        bound(steps: 1_000_000)
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 10)
+        bound(steps: 1_000_000, row: 64 << 10)
         try execute("PRAGMA writable_schema = ON")
         try forEach(
             "SELECT type || char(0) || name || char(0) || coalesce(sql, '') FROM sqlite_schema LIMIT \(count)", body)
@@ -60,43 +63,15 @@ struct BriefConnection: ~Copyable {
     /// million steps.
     func damage() throws -> String? {
         bound(steps: 1_000_000_000)
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, DatabaseFile.longestRow)
         let found = try strings("PRAGMA quick_check(1)")
         return found == ["ok"] ? nil : found.first ?? "it can't be checked"
     }
 
-    /// Returns the table that has more than any version writes, so that reading it would take too much memory or time;
-    /// `nil` if none has. The schema must be a version's.
-    func excess() throws -> String? {
-        bound(steps: 1_000_000_000)
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, DatabaseFile.longestRow)
-        return try strings("SELECT name FROM sqlite_schema WHERE type = 'table'").first { table in
-            do { return try !strings("SELECT 1 WHERE \(condition(ofExcessIn: table))").isEmpty } catch let error
-                as DatabaseError where error.resultCode == .SQLITE_TOOBIG
-            { return true }
-        }
-    }
-
-    /// SQL: whether a table has too much. Those of which the service reads one replica at a time may have more in all.
-    private func condition(ofExcessIn table: String) throws -> String {
-        let (rows, bytes) = (1 << 18, 64 << 20)
-        func inReplica(_ condition: String, _ isOf: String) -> String {
-            "EXISTS (SELECT 1 FROM replica WHERE (SELECT \(condition) FROM \(table) WHERE \(isOf)))"
-        }
-        switch table {
-        case "context": return inReplica("count(*) > \(rows)", "context.replica = replica.id")
-        case "change":
-            // Besides its key and its value, a change takes about 256 bytes of memory.
-            let isTooMuch = "sum(256 + length(key) + coalesce(length(value), 0)) > \(bytes)"
-            let isTooLong = "max(coalesce(length(value), 0)) > \(DatabaseFile.longestRow)"
-            return inReplica("\(isTooMuch) OR \(isTooLong)", ChangeID.isOf("replica.id"))
-        default:
-            // To C, a text ends with its first zero byte, which length() believes.
-            let lengths = try strings("SELECT name FROM pragma_table_info('\(table)') WHERE type <> 'INTEGER'")
-                .map { "coalesce(length(CAST(\($0) AS BLOB)), 0)" }
-            let sum = (["0"] + lengths).joined(separator: " + ")
-            return "(SELECT count(*) > \(rows) OR sum(\(sum)) > \(bytes) FROM \(table))"
-        }
+    /// Returns whether a query finds something. A value that is longer than ``DatabaseFile/longestRow`` counts as found.
+    func finds(_ query: String) throws -> Bool {
+        do { return try !strings(query).isEmpty } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_TOOBIG
+        { return true }
     }
 
     /// Returns the first column of a query's rows; nothing if there is no such table.

@@ -80,11 +80,39 @@ enum Schema {
         { return error.message ?? "it can't be read" }
     }
 
-    /// Returns the table of the database at a path that has more than any version writes; `nil` if none has, or there is no
-    /// database. It must be ``isOwn(_:)``.
+    /// Returns the table of the database at a path that has more than any version writes, so that reading it would take too
+    /// much memory or time; `nil` if none has, or there is no database. It must be ``isOwn(_:)``.
     static func excess(_ path: String) throws -> String? {
         guard access(path, F_OK) == 0 else { return nil }
-        return try BriefConnection(path, flags: SQLITE_OPEN_READONLY).excess()
+        let database = try BriefConnection(path, flags: SQLITE_OPEN_READONLY)
+        database.bound(steps: 1_000_000_000)
+        for table in try database.strings("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+            let columns = try database.strings("SELECT name FROM pragma_table_info('\(table)') WHERE type <> 'INTEGER'")
+            if try database.finds("SELECT 1 WHERE \(isExcessive(table, columns))") { return table }
+        }
+        return nil
+    }
+
+    /// SQL: whether a table has too much. Those of which the service reads one replica at a time may have more in all.
+    /// - Parameter columns: the columns that don't hold integers.
+    private static func isExcessive(_ table: String, _ columns: [String]) -> String {
+        let (rows, bytes) = (1 << 18, 64 << 20)
+        func inReplica(_ condition: String, _ isOf: String) -> String {
+            "EXISTS (SELECT 1 FROM replica WHERE (SELECT \(condition) FROM \(table) WHERE \(isOf)))"
+        }
+        switch table {
+        case "context": return inReplica("count(*) > \(rows)", "context.replica = replica.id")
+        case "change":
+            // Besides its key and its value, a change takes about 256 bytes of memory.
+            let isTooMuch = "sum(256 + length(key) + coalesce(length(value), 0)) > \(bytes)"
+            let isTooLong = "max(coalesce(length(value), 0)) > \(DatabaseFile.longestRow)"
+            return inReplica("\(isTooMuch) OR \(isTooLong)", ChangeID.isOf("replica.id"))
+        default:
+            // To C, a text ends with its first zero byte, which length() believes.
+            let lengths = columns.map { "coalesce(length(CAST(\($0) AS BLOB)), 0)" }
+            let sum = (["0"] + lengths).joined(separator: " + ")
+            return "(SELECT count(*) > \(rows) OR sum(\(sum)) > \(bytes) FROM \(table))"
+        }
     }
 
     /// Brings a database to the newest version.
