@@ -71,7 +71,8 @@ package struct Manifest: Equatable, Sendable {
             throw Refusal(key: Name.team, reason: "it has to be \(Self.nameRule)")
         }
         identifier = try Self.identifier(dictionary, team: teamIdentifier, application: application)
-        groups = try Self.strings(dictionary, Name.groups)
+        let team = teamIdentifier
+        groups = try Self.strings(dictionary, Name.groups).map { Self.expand($0, team: team, application: application) }
         localKeys = try Self.strings(dictionary, Name.localKeys)
         ubiquitousDefaults = try Self.strings(dictionary, Name.ubiquitousDefaults)
         executables = try Self.strings(dictionary, Name.executables)
@@ -109,8 +110,16 @@ package struct Manifest: Equatable, Sendable {
         return dictionary
     }
 
-    /// The most bytes of a store's identifier before its variables are replaced.
+    /// The most bytes of a name before its variables are replaced.
     private static let longestDeclared = 512
+
+    /// Returns a name with the values of Xcode's variables. A name that is too long stays as it is, and is no valid one.
+    private static func expand(_ declared: String, team: String?, application: String) -> String {
+        // Each name that is inserted may have 255 bytes.
+        if declared.utf8.count > longestDeclared { return declared }
+        return declared.replacing("$(TeamIdentifierPrefix)", with: team.map { $0 + "." } ?? "")
+            .replacing("$(CFBundleIdentifier)", with: application)
+    }
 
     /// What a valid identifier is, as a part of a sentence.
     private static let nameRule = "1 to 255 of the characters A-Z a-z 0-9 . _ -, and neither \".\" nor \"..\""
@@ -132,12 +141,10 @@ package struct Manifest: Equatable, Sendable {
         _ dictionary: [Text: Value], team: String?, application: String
     ) throws(Refusal) -> String? {
         guard let declared = try string(dictionary, Name.identifier) else { return nil }
-        // Each name that is inserted may have 255 bytes.
         guard declared.utf8.count <= longestDeclared else {
             throw Refusal(key: Name.identifier, reason: "it has to be \(nameRule)")
         }
-        let expanded = declared.replacing("$(TeamIdentifierPrefix)", with: team.map { $0 + "." } ?? "")
-            .replacing("$(CFBundleIdentifier)", with: application)
+        let expanded = expand(declared, team: team, application: application)
         guard isName(expanded) else {
             throw Refusal(
                 key: Name.identifier,

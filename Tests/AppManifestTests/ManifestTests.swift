@@ -49,10 +49,11 @@ struct ManifestTests {
 
     @Test func `lists are taken over`() throws {
         let manifest = try manifest([
-            "com.apple.security.application-groups": ["group.a"],
+            "com.apple.security.application-groups": ["group.a", "$(TeamIdentifierPrefix)group.b"],
+            teamKey: "T",
             "org.example.UbiquitousStore.local-keys": ["window", "cache.*"],
         ])
-        #expect(manifest.groups == ["group.a"] && manifest.localKeys == ["window", "cache.*"])
+        #expect(manifest.groups == ["group.a", "T.group.b"] && manifest.localKeys == ["window", "cache.*"])
     }
 
     @Test func `keys that are not known are left alone`() throws {
