@@ -126,8 +126,8 @@ extension Configuration {
     /// The folders below which the users' accounts may be.
     var allowedFolders: [String] { mode == .user ? ["/"] : folderRoots }
 
-    /// The schemes of the addresses at which accounts may be, sorted.
-    var allowedSchemes: [String] { backendSchemes.filter(isAllowed).sorted() }
+    /// The schemes of the addresses at which accounts may be.
+    var allowedSchemes: [String] { backendSchemes.filter(isAllowed) }
 
     /// Returns whether the administrator allows accounts at addresses with a scheme.
     private func isAllowed(_ scheme: String) -> Bool {

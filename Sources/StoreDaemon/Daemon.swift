@@ -34,6 +34,8 @@ package final class Daemon {
 
     private let readConfiguration: @Sendable () throws -> Configuration
     private let lock: StateLock
+    /// What the interface says that this service supports. It stays the same if the settings are read again.
+    let features: [String]
     private var slots: [Slot] = []
     private var heldAllowance: HeldAllowance?
     private var signals: [EventSource] = []
@@ -68,6 +70,7 @@ package final class Daemon {
     ) throws {
         self.configuration = configuration
         readConfiguration = renewed
+        features = (configuration.allowedSchemes + ["encryption"]).sorted()
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)

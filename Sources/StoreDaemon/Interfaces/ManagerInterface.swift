@@ -259,7 +259,7 @@ extension Daemon {
                     try message.append(daemon.configuration.version)
                 },
                 .property("Features", "as", changes: .never, to: .everybody, on: daemon) { daemon, message in
-                    try message.append(strings: (daemon.configuration.allowedSchemes + ["encryption"]).sorted())
+                    try message.append(strings: daemon.features)
                 },
                 .property("SettingsErrors", "as", changes: .silently, to: .unsandboxed, on: daemon) { daemon, message in
                     try message.append(texts: daemon.configuration.settingsErrors)
