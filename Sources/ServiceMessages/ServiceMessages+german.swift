@@ -117,14 +117,14 @@ extension ServiceMessages {
             "Konten an Adressen dieser Art lassen sich nicht verschlüsseln.",
         """
         An account that this device has left does not have {1} of the store's changes yet; removing the store loses \
-        them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove --discard-changes \
-        {2}" removes them anyway.
+        them. If the store takes part in sync, they are uploaded when this device signs in there again; \
+        "ubiquitousctl stores remove --discard-changes {2}" removes them anyway.
         """:
             """
         Einem Konto, das dieses Gerät verlassen hat, fehlen noch Änderungen des Speichers (Anzahl: {1}); wer ihn \
         entfernt, \
-        verliert sie. Sie werden hochgeladen, sobald sich dieses Gerät dort wieder anmeldet; „ubiquitousctl \
-        stores remove --discard-changes {2}“ entfernt sie trotzdem.
+        verliert sie. Wenn der Speicher synchronisiert wird, werden sie hochgeladen, sobald sich dieses Gerät dort \
+        wieder anmeldet; „ubiquitousctl stores remove --discard-changes {2}“ entfernt sie trotzdem.
         """,
         "An encrypted account is here{1}. Its recovery phrase opens it.":
             "Hier liegt ein verschlüsseltes Konto{1}. Seine Wiederherstellungswörter öffnen es.",

@@ -194,8 +194,8 @@ final class User {
             .conflict,
             """
             An account that this device has left does not have \(count) of the store's changes yet; removing the store \
-            loses them. They are uploaded when this device signs in there again; "ubiquitousctl stores remove \
-            --discard-changes \(identifier)" removes them anyway.
+            loses them. If the store takes part in sync, they are uploaded when this device signs in there again; \
+            "ubiquitousctl stores remove --discard-changes \(identifier)" removes them anyway.
             """)
     }
 
