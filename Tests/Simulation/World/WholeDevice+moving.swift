@@ -206,7 +206,7 @@ extension WholeDevice {
         guard let process, let file = account, process.sync.needsKey, !isMoving || file.next == nil, !isUnlocking else {
             return
         }
-        if world.attacker != nil, key != nil, key == chosenKey(of: file.place), rejectOthers() { return }
+        if mayHaveFormerMarkers, key != nil, key == chosenKey(of: file.place), rejectOthers() { return }
         guard let words = words(for: file.place) else {
             attempts += 1
             return unlockLater()
@@ -226,6 +226,10 @@ extension WholeDevice {
         }
     }
 
+    /// Whether markers may be in the remote that nobody put there just now: an attacker has, or a server was restored to
+    /// a backup, perhaps from amid a move that gave way.
+    private var mayHaveFormerMarkers: Bool { world.attacker != nil || world.isRolledBack }
+
     /// The key that would be the account's without the attacker's keys. Users know which keys they have made or are
     /// making.
     private func chosenKey(of place: Int) -> KeyIdentifier? {
@@ -240,7 +244,7 @@ extension WholeDevice {
         return key
     }
 
-    /// Keeps this device's key and rejects the others, which an attacker who holds the remote may have planted.
+    /// Keeps this device's key and rejects the others, which an attacker or a backup may have put there.
     private func rejectOthers() -> Bool {
         guard let process, let file = account, let key = file.key, file.next == nil,
             let backend = try? process.backend(of: world.places[file.place], .key(key.held))
@@ -296,7 +300,7 @@ extension WholeDevice {
         _ backend: any RemoteBackend, at place: Int, creatingAccount createsAccount: Bool
     ) async throws(RemoteError) -> RemoteAccount {
         do throws(RemoteError) { return try await backend.open(creatingAccount: createsAccount) } catch {
-            guard error.code == .otherKeys, world.movesToKeys, world.attacker != nil,
+            guard error.code == .otherKeys, world.movesToKeys, mayHaveFormerMarkers,
                 let holding = backend as? any KeyHolding,
                 await holding.heldKey?.key.identifier == chosenKey(of: place),
                 (try? await holding.rejectOtherKeys(andSuccessors: false)) != nil
