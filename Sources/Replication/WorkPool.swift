@@ -9,8 +9,9 @@ internal import Synchronization
 /// Each ``WorkThread`` gives its work to a pool, which takes one piece of each in turn. Work that can block for hours,
 /// for example on a mount whose server is gone, has a pool of its own, so that it delays nothing else. There, the work of
 /// one owner has two threads, and a third once one of them has waited for a minute: a user's mount may never answer, and
-/// the user may sign in there again and again, or at another place. The work at one place has at most a third of the threads, and
-/// no more than before once one of them has waited for a minute.
+/// the user may sign in there again and again, or at another place. The work at one place has at most a third of the
+/// threads. Once one of an owner's threads has waited there for a minute, the owner gets no other there; once threads of
+/// three owners have, nobody does. One user's may wait for something that the user has mounted in the folder.
 ///
 /// It is no dispatch queue, because libdispatch wakes up every second to look after its pool, and sets its threads'
 /// priorities, which the service's unit forbids.
@@ -75,10 +76,18 @@ package final class WorkPool: Sendable {
         /// How long a turn takes that counts as one that never ends, in milliseconds.
         let patience: Int
 
+        private static let witnesses = 3
+
+        /// Whether a place counts as one that never answers an owner.
+        func isDead(_ place: String, for owner: UInt32?, _ turns: [Turn], _ now: Int) -> Bool {
+            let owners = Set(turns.filter { $0.place == place && now - $0.start >= patience }.map(\.queue.owner))
+            return owners.contains(owner) || owners.count >= Self.witnesses
+        }
+
         func allow(_ queue: WorkThread, besides turns: [Turn], _ now: Int) -> Bool {
             if let place = queue.place {
-                let there = turns.filter { $0.place == place }
-                if there.count >= perPlace || there.contains(where: { now - $0.start >= patience }) { return false }
+                if turns.count(where: { $0.place == place }) >= perPlace { return false }
+                if isDead(place, for: queue.owner, turns, now) { return false }
             }
             guard let owner = queue.owner else { return true }
             let own = turns.filter { $0.queue.owner == owner }
@@ -133,12 +142,12 @@ package final class WorkPool: Sendable {
     /// What keeps work from getting a thread, for as long as something doesn't answer.
     package enum Obstacle { case place, others }
 
-    /// Returns what keeps an owner's work at a place from getting a thread: another one that has waited too long there, or
-    /// all of the owner's or of the pool's, wherever they are. Work that only has to wait for its turn has no obstacle.
+    /// Returns what keeps an owner's work at a place from getting a thread: threads that have waited too long there, or all
+    /// of the owner's or of the pool's, wherever they are. Work that only has to wait for its turn has no obstacle.
     package func obstacle(at place: String, of owner: UInt32) -> Obstacle? {
-        let now = Self.now
-        let stuck = state.withLock { $0.turns.filter { now - $0.start >= shares.patience } }
-        if stuck.contains(where: { $0.place == place }) { return .place }
+        let (now, turns) = (Self.now, state.withLock(\.turns))
+        if shares.isDead(place, for: owner, turns, now) { return .place }
+        let stuck = turns.filter { now - $0.start >= shares.patience }
         let isOwnersLast = stuck.count { $0.queue.owner == owner } > shares.perOwner
         return isOwnersLast || stuck.count >= limit ? .others : nil
     }
