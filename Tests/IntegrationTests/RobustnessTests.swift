@@ -75,10 +75,12 @@ struct RobustnessTests {
             for client in clients {
                 for number in 0..<calls { client.set(path, "key", UInt32(number), later: true) }
             }
+            let end = ContinuousClock.now + .seconds(300)
             let replies = Task.detached {
                 try clients.map { client in
                     var replies: [WireReply] = []
                     while replies.count < calls {
+                        try #require(ContinuousClock.now < end, "\(replies.count) of \(calls) calls were answered")
                         replies += try #require(client.turn(waiting: 100)).filter { $0.replySerial > 1 }
                     }
                     return replies
