@@ -3,12 +3,12 @@
 internal import Blobs
 internal import EventLoop
 internal import Replication
-internal import Synchronization
 
 /// A folder's storage that fails if the file system doesn't answer: the mount of a server that is away, or a drive that
 /// is failing.
 ///
-/// The thread that waits there can't be ended. As long as one does, nothing else begins on the same mount.
+/// The thread that waits there can't be ended. As long as one does, ``WorkPool`` lets its owner begin nothing else on the
+/// same mount, and nobody once several owners' threads do.
 final class PatientStorage: BlobStorage {
     private let storage: FolderStorage
     private let work: FolderWork
@@ -61,28 +61,25 @@ final class PatientStorage: BlobStorage {
 }
 
 /// The work on folders that is under way.
-final class FolderWork: Sendable {
-    static let shared = FolderWork(on: .folders)
+@BusActor
+final class FolderWork {
+    nonisolated static let shared = FolderWork(on: .folders)
 
     /// The threads that do the work.
     private let pool: WorkPool
     /// How long a piece of work may take, and the time between two looks for longer ones, in microseconds.
     private let (limit, pause): (UInt64, UInt64)
-    private let state = Mutex(State())
-
-    private struct State {
-        var pieces: [UInt64: Piece] = [:]
-        var last: UInt64 = 0
-        var isWatched = false
-    }
+    private var pieces: [UInt64: Piece] = [:]
+    private var last: UInt64 = 0
+    private var isWatched = false
 
     private struct Piece {
         let start: UInt64
         /// Fails the work, unless it only waits for its turn. Returns whether it does.
-        let fail: @Sendable () -> Bool
+        let fail: @BusActor () -> Bool
     }
 
-    init(on pool: WorkPool, limit: UInt64 = 60_000_000, pause: UInt64 = 20_000_000) {
+    nonisolated init(on pool: WorkPool, limit: UInt64 = 60_000_000, pause: UInt64 = 20_000_000) {
         (self.pool, self.limit, self.pause) = (pool, limit, pause)
     }
 
@@ -93,20 +90,20 @@ final class FolderWork: Sendable {
     ) async throws(RemoteError) -> Value {
         if pool.obstacle(at: mount, of: owner) == .place { throw Self.noAnswer(at: mount) }
         let result: Result<Value, RemoteError> = await withCheckedContinuation { continuation in
-            let answer = FirstAnswer(continuation)
+            let race = Race(continuation)
             let number = begin { [pool] in
                 // What only waits for its turn says nothing about its mount.
                 guard let obstacle = pool.obstacle(at: mount, of: owner) else { return false }
-                answer.give(.failure(obstacle == .place ? Self.noAnswer(at: mount) : Self.noThread))
+                race.end(.success(.failure(obstacle == .place ? Self.noAnswer(at: mount) : Self.noThread)))
                 return true
             }
             EventLoop.task { [self] in
                 do throws(RemoteError) {
-                    answer.give(.success(try await work()))
+                    race.end(.success(.success(try await work())))
                 } catch {
-                    answer.give(.failure(error))
+                    race.end(.success(.failure(error)))
                 }
-                end(number)
+                pieces[number] = nil
             }
         }
         return try result.get()
@@ -122,49 +119,25 @@ final class FolderWork: Sendable {
         RemoteError(.unavailable, "This folder waits for others that have not answered for a minute.")
     }
 
-    private func begin(orFail fail: @escaping @Sendable () -> Bool) -> UInt64 {
-        let (number, isUnwatched) = state.withLock { state in
-            state.last += 1
-            state.pieces[state.last] = Piece(start: EventLoop.now, fail: fail)
-            defer { state.isWatched = true }
-            return (state.last, !state.isWatched)
-        }
-        if isUnwatched {
+    private func begin(orFail fail: @escaping @BusActor () -> Bool) -> UInt64 {
+        last += 1
+        pieces[last] = Piece(start: EventLoop.now, fail: fail)
+        if !isWatched {
+            isWatched = true
             EventLoop.task { [self] in
                 repeat { await EventLoop.pause(.microseconds(Int64(pause))) } while failOverdue()
+                isWatched = false
             }
         }
-        return number
+        return last
     }
-
-    private func end(_ number: UInt64) { state.withLock { $0.pieces[number] = nil } }
 
     /// Fails what takes too long.
     /// - Returns: whether something else is under way.
     private func failOverdue() -> Bool {
         let now = EventLoop.now
-        let overdue = state.withLock { $0.pieces.filter { now - min(now, $0.value.start) > limit } }
-        let failed = overdue.filter { $0.value.fail() }
+        for (number, piece) in pieces where now - min(now, piece.start) > limit && piece.fail() { pieces[number] = nil }
         pool.reconsider()
-        return state.withLock { state in
-            for number in failed.keys { state.pieces[number] = nil }
-            state.isWatched = !state.pieces.isEmpty
-            return state.isWatched
-        }
-    }
-}
-
-/// A continuation that gets the first of several results.
-private final class FirstAnswer<Value: Sendable>: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
-
-    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
-
-    func give(_ value: Value) {
-        let first = continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        first?.resume(returning: value)
+        return !pieces.isEmpty
     }
 }

@@ -108,11 +108,10 @@ final class Attempts {
     private static func limited<T: Sendable>(
         _ attempt: Attempt?, _ limit: Duration, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
-        let race = Race<T>()
         var timer: EventSource?
         defer { timer?.cancel() }
         return try await withCheckedThrowingContinuation { continuation in
-            race.continuation = continuation
+            let race = Race(continuation)
             let task = EventLoop.task {
                 do { race.end(.success(try await work())) } catch { race.end(.failure(error)) }
             }
@@ -164,16 +163,5 @@ private final class Attempt {
     /// Throws if a newer call has ended this attempt.
     func check() throws(BusError) {
         if isSuperseded { throw .store(.busy, "A newer call has ended this one.") }
-    }
-}
-
-/// A race between several results, of which the first counts.
-@BusActor
-private final class Race<T: Sendable> {
-    var continuation: CheckedContinuation<T, any Error>?
-
-    func end(_ result: Result<T, any Error>) {
-        continuation?.resume(with: result)
-        continuation = nil
     }
 }
