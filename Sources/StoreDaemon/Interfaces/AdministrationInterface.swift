@@ -91,13 +91,14 @@ extension Daemon {
     private func checkDatabase(of data: UserData) async throws {
         let largest = 2 * configuration.bounds.largestDatabase
         try await files.result {
-            try ClosedDatabase(in: data.path).prepareForeign()
-            let size = ClosedDatabase(in: data.path).size
+            let database = ClosedDatabase(in: data.path)
+            try database.prepareForeign()
+            let size = database.size
             guard size <= largest else {
                 throw BusError.invalidArguments(
                     "\(data.name) has a database of \(size) bytes, which is more than DatabaseBytes= allows.")
             }
-            guard try ClosedDatabase(in: data.path).isOwn() else {
+            guard try database.isOwn() else {
                 throw BusError.invalidArguments("\(data.name) has a database that this service has not made.")
             }
         }
@@ -108,9 +109,10 @@ extension Daemon {
     private func salvage(_ data: UserData) async throws {
         let (time, logger) = (environment.time(), logger)
         try await files.result {
-            let damage = try ClosedDatabase(in: data.path).damage()
+            let database = ClosedDatabase(in: data.path)
+            let damage = try database.damage()
             let excess: String?
-            do { excess = try ClosedDatabase(in: data.path).excess() } catch {
+            do { excess = try database.excess() } catch {
                 // What is damaged may not be readable to its end.
                 if damage == nil { throw error }
                 excess = nil
