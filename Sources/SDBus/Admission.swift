@@ -16,15 +16,19 @@ extension BusConnection {
     /// - Parameter considersUnanswered: is called first, for calls that expect no reply. If it returns false, they are
     ///   dropped as fast as they can be read. Nothing slows their sender down, so any work for each is done for as many
     ///   as are sent.
+    /// - Parameter noteUnanswered: is called when it becomes known who has sent so many calls before that some of them
+    ///   get no answer.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
     public func admitCalls(
         _ admit: @escaping @BusActor (IncomingCall) -> Bool,
-        ifUnanswered considersUnanswered: @escaping @BusActor (Peer) -> Bool = { _ in true }
+        ifUnanswered considersUnanswered: @escaping @BusActor (Peer) -> Bool = { _ in true },
+        noteUnanswered: @escaping @BusActor (Peer) -> Void = { _ in }
     ) throws(BusError) {
         let admission = try startAdmission()
         (admission.admit, admission.considersUnanswered) = (admit, considersUnanswered)
+        admission.arrivals.onUnanswered = noteUnanswered
     }
 
     /// Makes each call pass admission, unless it already does.

@@ -22,10 +22,15 @@ final class Arrivals {
     /// How often the bus was asked, for tests.
     private(set) var requests = 0
 
-    /// The bytes that one sender's calls may take: a thousand small calls.
-    static let senderLimit = 256 << 10
+    /// The bytes that one sender's calls may take: some ten thousand small calls.
+    static let senderLimit = 4 << 20
+    /// The bytes that one sender's calls may take where all senders' take more than ``roomyLimit``. So the connections
+    /// that a bus allows a user, 256, can't take all of ``limit``.
+    static let crowdedSenderLimit = 192 << 10
     /// The bytes that the calls of a user's senders may take while these are examined, which may take long.
-    nonisolated static let userLimit = 2 << 20
+    nonisolated static let userLimit = 4 << 20
+    /// The bytes that all senders' calls may take before each sender may have less.
+    nonisolated static let roomyLimit = 16 << 20
     /// The bytes that all senders' calls may take.
     nonisolated static let limit = 64 << 20
     /// The size in bytes above which a call is large. Counting the rest would take as long as reading it.
@@ -37,6 +42,9 @@ final class Arrivals {
     static let overhead = 256
     /// The number of refusals sent to one sender. They aren't weighed, so later calls get no answer at all.
     static let refusalLimit = 256
+
+    /// Called for a peer of whose calls some got no answer.
+    var onUnanswered: (@BusActor (Peer) -> Void)?
 
     private struct Sender {
         var calls: [Message] = []
@@ -84,8 +92,9 @@ final class Arrivals {
         if sender.refusals == Self.refusalLimit { return }
         let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead + (call.path?.utf8.count ?? 0) }
         let added = Held(bytes: size ?? 0, largeCalls: size == nil ? 1 : 0)
+        let most = held.bytes + added.bytes <= Self.roomyLimit ? Self.senderLimit : Self.crowdedSenderLimit
         let fits =
-            !sender.isRefused && sender.held.bytes + added.bytes <= Self.senderLimit && (held + added).fitsAll
+            !sender.isRefused && sender.held.bytes + added.bytes <= most && (held + added).fitsAll
             && (sender.user.map { (heldOfUsers[$0, default: Held()] + added).fitsUser } ?? true)
         // A large call is kept as it arrived. Its size is limited by what the bus lets through.
         guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else {
@@ -162,6 +171,7 @@ final class Arrivals {
 
     /// Makes a sender known, and gives its calls back to libsystemd.
     private func giveBack(_ name: String, _ credentials: Credentials, _ context: PeerContext?) {
+        let hasUnanswered = senders[name]?.refusals == Self.refusalLimit
         let calls = release(name)
         let peer = Peer(name, credentials, on: connection.reference)
         peer.context = context
@@ -175,6 +185,7 @@ final class Arrivals {
             }
         }
         if returned > 0 { returning[name] = (peer, returned) }
+        if hasUnanswered { onUnanswered?(peer) }
     }
 
     /// Whether calls are held, or were given back and are not dispatched yet.

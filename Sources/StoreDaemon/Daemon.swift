@@ -162,7 +162,9 @@ package final class Daemon {
             if subordinates.range(of: credentials.uid) != nil { return done(.success(nil)) }
             callers.examine(credentials, done)
         }
-        try connection.admitCalls({ clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) })
+        try connection.admitCalls(
+            { clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) },
+            noteUnanswered: { clients.logUnanswered($0) })
         connection.onDispatched = { clients.note($1, of: $0) }
         connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
         slots = [

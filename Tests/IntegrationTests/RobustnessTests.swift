@@ -97,6 +97,34 @@ struct RobustnessTests {
         }
     }
 
+    /// All of them arrive before the bus has said who sends them.
+    @Test func `what a connection sends at once is answered, also if the service is busy when it comes`() async throws {
+        let calls = PrivateBus.Program.usual == .broker ? 3000 : 120
+        try await withMachine { machine in
+            let path = try machine.store().path
+            nonisolated(unsafe) let client = try RawClient(machine.bus, as: Users.client)
+            machine.device.signal(SIGSTOP)
+            for number in 0..<calls { client.set(path, "key", UInt32(number), later: true) }
+            try await elsewhere {
+                while client.unsentCount > 0 { try #require(client.turn(waiting: 100) != nil) }
+                // The bus reads what was sent.
+                for _ in 0..<20 { try #require(client.turn(waiting: 10) != nil) }
+            }
+            machine.device.signal(SIGCONT)
+            let replies = try await elsewhere {
+                var replies: [WireReply] = []
+                let end = ContinuousClock.now + .seconds(120)
+                while replies.count < calls, ContinuousClock.now < end {
+                    replies += try #require(client.turn(waiting: 100)).filter { $0.replySerial > 1 }
+                }
+                return replies
+            }
+            #expect(replies.count == calls)
+            #expect(replies.allSatisfy { $0.errorName == nil })
+            #expect(machine.device.exit == nil)
+        }
+    }
+
     @Test func `calls that expect no reply are carried out, and dropped where they are too many`() async throws {
         try await withMachine { machine in
             let (other, path) = (try machine.store(), try machine.store().path)

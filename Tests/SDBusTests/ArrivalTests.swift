@@ -91,15 +91,16 @@ struct ArrivalTests {
     @Test func `a new caller that sends too much before it is known is refused, and then served`() async throws {
         let client = try bus.connect()
         var (answers, refusals) = (0, 0)
-        // Twelve of them exceed the limit for one sender.
-        for number in 0..<12 as Range<UInt32> {
-            try client.start(try note(number, on: client, filling: 32 << 10), timeout: nil) { answer in
+        // Some more than fit the limit for one sender.
+        let calls = UInt32(Arrivals.senderLimit / (60 << 10) + 4)
+        for number in 0..<calls {
+            try client.start(try note(number, on: client, filling: 60 << 10), timeout: nil) { answer in
                 if case .success = answer { answers += 1 } else { refusals += 1 }
             }
         }
         try waitForBus(client)
-        try await eventually { answers + refusals == 12 }
-        #expect(answers == Arrivals.senderLimit / (32 << 10 + Arrivals.overhead) && answers == notes.numbers.count)
+        try await eventually { answers + refusals == Int(calls) }
+        #expect(answers == Arrivals.senderLimit / (60 << 10 + Arrivals.overhead) && answers == notes.numbers.count)
         try start(note(99, on: client), on: client) { answers = 99 }
         try await eventually { answers == 99 }
     }
@@ -151,12 +152,12 @@ struct ArrivalTests {
     @Test func `what a user's callers send while they are examined is bounded together`() async throws {
         var ends: [@BusActor (Result<PeerContext?, BusError>) -> Void] = []
         server.peers.examine = { _, done in ends.append(done) }
-        let count = 2 * Arrivals.userLimit / Arrivals.senderLimit
+        let count = 20
         let clients = try (0..<count).map { _ in try bus.connect() }
         var (answers, refusals) = (0, 0)
         for client in clients {
             for number in 0..<7 as Range<UInt32> {
-                try client.start(try note(number, on: client, filling: 32 << 10), timeout: nil) { answer in
+                try client.start(try note(number, on: client, filling: 60 << 10), timeout: nil) { answer in
                     if case .success = answer { answers += 1 } else { refusals += 1 }
                 }
             }
@@ -167,8 +168,8 @@ struct ArrivalTests {
         server.peers.examine = nil
         for end in ends { end(.success(nil)) }
         try await eventually { answers + refusals == 7 * count }
-        #expect(answers * (32 << 10) <= Arrivals.userLimit + Arrivals.senderLimit, "\(answers)")
-        #expect(answers * (32 << 10) >= Arrivals.userLimit / 2, "\(answers)")
+        #expect(answers * (60 << 10) <= Arrivals.userLimit + 7 * (60 << 10), "\(answers)")
+        #expect(answers * (60 << 10) >= Arrivals.userLimit / 2, "\(answers)")
     }
 
     @Test func `a connection may go while the bus is asked who calls`() throws {

@@ -68,6 +68,11 @@ extension Clients {
     private static let tooManyUnanswered =
         "The user has sent too many calls that expect no reply. Expect replies, or send fewer at once."
 
+    /// Logs that some of a peer's first calls got no answer.
+    func logUnanswered(_ peer: Peer) {
+        daemon.logRefusal(Self.tooManyAtOnce, of: client(peer).uid, EventLoop.now)
+    }
+
     private static let tooManyAtOnce =
         "The user has thousands of calls under way. Those that find no room to wait get no answer."
 

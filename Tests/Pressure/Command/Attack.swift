@@ -10,6 +10,7 @@ internal import UbiquitousStoreTesting
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
     case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
+    case gushes
     case namespaces
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
     case burst, fan, domains, authorities, curves
@@ -30,6 +31,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .emptyArrays: "a client sets 8 million empty arrays, again and again"
         case .keys: "a client asks for 4 million keys, again and again"
         case .comers: "connections come, call and go"
+        case .gushes: "connections come, send 6,000 calls at once, and go"
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
         case .namespaces: "connections come, call and go, while namespaces with 4,096 mounts are made"
         case .unanswered: "a client sets a value without a pause, and expects no reply"
@@ -63,7 +65,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .subordinates where site.bus.program == .broker:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
-        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .mounts, .namespaces,
+        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts, .namespaces,
             .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities, .curves:
             let process = try Attacker.start(self, site, path)
             attackers.process = process

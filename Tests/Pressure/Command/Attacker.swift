@@ -68,6 +68,7 @@ struct Attacker: ParsableCommand {
         // Swift takes long to search this as a text.
         case .authorities: try signIn(with: Array(String(repeating: "\u{1F1E6}", count: 16_384).utf8))
         case .curves: try signIn(with: Array(repeating: try TLSServer().curve, count: 16).flatMap(\.self))
+        case .gushes: try gush()
         case .unanswered: try flood(1)
         case .unansweredLarge: try flood(1 << 20)
         default: try come()
@@ -290,6 +291,16 @@ struct Attacker: ParsableCommand {
     /// Sets values of so many bytes, as fast as the bus takes them.
     private func flood(_ count: Int) throws {
         while true { try RawClient(address: address).floodUnanswered(path, "key", bytes: count) }
+    }
+
+    private func gush() throws {
+        while true {
+            let client = try RawClient(address: address)
+            for number in 0..<6000 as Range<UInt32> { client.set(path, "key", number, later: true) }
+            guard client.sendAll() else { continue }
+            _ = client.turn(waiting: 100)
+            client.end()
+        }
     }
 
     private func come() throws {
