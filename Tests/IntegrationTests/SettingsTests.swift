@@ -121,8 +121,31 @@ struct SettingsTests {
             }
             #expect(refused?.name.hasSuffix(".QuotaExceeded") == true && count > 150, "\(count)")
             #expect(refused?.message.contains("Remove values, stores or domains") == true, "\(refused?.message ?? "")")
+            // What is there can be replaced, by as much or less.
+            for number in 0..<100 { try await store.set("live \(number)", page(2)) }
+            for number in 100..<110 { try await store.set("live \(number)", .integer(Int64(number))) }
             for number in 0..<20 { try await store.remove("live \(number)") }
             try await store.set("live", page(2))
+        }
+    }
+
+    @Test func `a value that takes more than half of the room can be replaced, and history stays within bounds`()
+        async throws
+    {
+        try await withSettings("[User]\nDatabaseBytes=1M\n") { machine, _ in
+            let store = try machine.store()
+            for round in 0..<20 {
+                try await store.set("key", .data([UInt8](repeating: UInt8(round), count: 600 << 10)))
+            }
+            #expect(try await store.value("key") == .data([UInt8](repeating: 19, count: 600 << 10)))
+            let refused = await failure {
+                try await store.set("key", .data([UInt8](repeating: 1, count: 1000 << 10)))
+                try await store.set("other", .data([UInt8](repeating: 1, count: 500 << 10)))
+            }
+            #expect(refused?.name.hasSuffix(".QuotaExceeded") == true)
+            let file = "\(machine.device.stateDirectory)/u\(store.client.uid)/stores.sqlite"
+            let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
+            #expect(try #require(size) < 3 << 20)
         }
     }
 

@@ -97,9 +97,10 @@ extension UserStore {
         if user.hasRoom(forMemory: growth, bytes: Self.bytes(of: values), in: store) { return noteGrown(by: growth) }
         let news = values.filter { !store.holds($0.1, for: $0.0) }
         if news.isEmpty { return }
-        let leastGrowth = Self.memory(of: news) - Self.memory(of: store.present(news.map(\.0)))
+        let replaced = store.present(news.map(\.0))
+        let leastGrowth = Self.memory(of: news) - Self.memory(of: replaced)
         try user.makeRoom(for: leastGrowth)
-        try user.checkRoom(for: store, bytes: Self.bytes(of: news))
+        try user.checkRoom(for: store, bytes: Self.bytes(of: news), replacing: Self.bytes(of: replaced))
         noteGrown(by: leastGrowth)
     }
 

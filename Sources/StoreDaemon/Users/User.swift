@@ -285,11 +285,13 @@ final class User {
     }
 
     /// Throws if there is no room for the values, or the write would begin a store beyond the bound.
-    /// - Parameter bytes: about how many bytes they take in the database.
-    func checkRoom(for store: Store, bytes: Int) throws {
+    /// - Parameters:
+    ///   - bytes: about how many bytes they take in the database.
+    ///   - replaced: about how many bytes the values take that they replace.
+    func checkRoom(for store: Store, bytes: Int, replacing replaced: Int) throws {
         if !store.isStored && !store.isLayer { try checkStores(besides: store.identifier) }
         allowance.bytes -= bytes + Self.pages
-        if allowance.bytes < 0 { try renewAllowance(for: bytes) }
+        if allowance.bytes < 0 { try renewAllowance(for: bytes, replacing: replaced) }
     }
 
     private func checkStores(besides identifier: String) throws {
@@ -306,20 +308,22 @@ final class User {
     }
 
     /// Measures the database, and allows a part of the remaining room to be written before the next measurement.
-    private func renewAllowance(for bytes: Int) throws {
+    private func renewAllowance(for bytes: Int, replacing replaced: Int) throws {
         daemon.writes.commit()
         let maximum = daemon.configuration.bounds.databaseBytes
+        // What is replaced becomes history, which gives way to the next write.
+        let growth = max(0, bytes - replaced)
         var used = try recovering { try database.space.size() }
         // The values of an account that was cleared may still be there.
-        if used + bytes > maximum { used = try database.leftovers.shrink(toSize: maximum - bytes, atMost: 64) }
-        if used + bytes > maximum { used = try shrinkHistory(for: bytes, maximum, used) }
-        guard used + bytes <= maximum else {
+        if used + growth > maximum { used = try database.leftovers.shrink(toSize: maximum - growth, atMost: 64) }
+        if used + growth > maximum { used = try shrinkHistory(for: growth, maximum, used) }
+        guard used + growth <= maximum || growth == 0 else {
             throw SharedBound(
                 error: .store(
                     .quotaExceeded,
                     """
                     The values of all of the user's stores and defaults domains take \(used) bytes of \(maximum) (limit \
-                    database-bytes), and with the write they would take \(used + bytes). Remove values, stores or domains \
+                    database-bytes), and with the write they would take \(used + growth). Remove values, stores or domains \
                     that are not needed.
                     """),
                 toApps: .store(
@@ -327,15 +331,15 @@ final class User {
                     "There is no room left for the user's data (limit database-bytes). Remove values that are not needed."
                 ))
         }
-        var growth = min(maximum - used, try roomOnDisk(for: used))
-        if bytes > growth {
+        var room = try roomOnDisk(for: used)
+        if bytes > room {
             // What history leaves free is the user's, however full the disk is.
             used = try shrinkHistory(for: bytes, used, used)
-            growth = min(maximum - used, try roomOnDisk(for: used))
+            room = try roomOnDisk(for: used)
         }
-        guard bytes <= growth else { throw EngineError.diskFull }
+        guard bytes <= room else { throw EngineError.diskFull }
         // Other users write to what is left as well.
-        allowance.bytes = min(growth / 16, Self.largestAllowance)
+        allowance.bytes = min(max(0, min(maximum - used, room)) / 16, Self.largestAllowance)
     }
 
     /// Throws if the disk has no room for what other devices have written to a store. What doesn't grow it always has.
