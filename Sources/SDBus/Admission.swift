@@ -113,12 +113,11 @@ final class Admission {
     /// Decides whether a message is dispatched now.
     func decide(_ message: OpaquePointer) -> Bool {
         guard sd_bus_message_is_method_call(message, nil, nil) > 0 else { return true }
-        guard let peer = connection.peers.peer(of: message) else {
+        guard let peer = arrivals.sender(of: message, connection.peers.peer(of: message)) else {
             // Without a bus, no one can be asked. The call is refused when it is dispatched.
             if connection.isBusClient { arrivals.hold(Message(retaining: message)) }
             return !connection.isBusClient
         }
-        arrivals.noteDispatch(from: peer)
         // Before objects are made of the message, which would take longer than all of this.
         if sd_bus_message_get_expect_reply(message) == 0, !considersUnanswered(peer) { return false }
         guard let admit else { return true }

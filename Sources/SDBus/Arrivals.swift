@@ -7,13 +7,14 @@ internal import CSystemd
 ///
 /// The bus is asked without blocking, because its answer comes after all that others have sent before. Blocking would
 /// mean reading and holding all of it first, so a caller that pipelines would keep everyone waiting. After that,
-/// the calls are given back to libsystemd, in order and before later arrivals. Polkit's users do the same.
+/// the calls are given back to libsystemd, as polkit's users do: a few in each round, so that others' calls go on
+/// meanwhile, and in their order. Until all are given back, the sender's later calls are held as well.
 @BusActor
 final class Arrivals {
     private unowned let connection: BusConnection
     private var senders: [String: Sender] = [:]
-    /// The peers whose calls were given back, with the calls not dispatched yet. Such a peer must not be forgotten.
-    private var returning: [String: (peer: Peer, calls: Int)] = [:]
+    /// The known senders some of whose calls are still held, in turn.
+    private var line: [String] = []
     private var held = Held()
     /// What is held of the senders whose users the bus has named.
     private var heldOfUsers: [UInt32: Held] = [:]
@@ -22,13 +23,13 @@ final class Arrivals {
     /// How often the bus was asked, for tests.
     private(set) var requests = 0
 
-    /// The bytes that one sender's calls may take: some ten thousand small calls.
-    static let senderLimit = 4 << 20
+    /// The bytes that one sender's calls may take: some six thousand small calls.
+    static let senderLimit = 2 << 20
     /// The bytes that one sender's calls may take where all senders' take more than ``roomyLimit``. So the connections
     /// that a bus allows a user, 256, can't take all of ``limit``.
     static let crowdedSenderLimit = 192 << 10
     /// The bytes that the calls of a user's senders may take while these are examined, which may take long.
-    nonisolated static let userLimit = 4 << 20
+    nonisolated static let userLimit = 2 << 20
     /// The bytes that all senders' calls may take before each sender may have less.
     nonisolated static let roomyLimit = 16 << 20
     /// The bytes that all senders' calls may take.
@@ -46,14 +47,43 @@ final class Arrivals {
     /// Called for a peer of whose calls some got no answer.
     var onUnanswered: (@BusActor (Peer) -> Void)?
 
+    /// How many of a sender's calls are given back at once. A round has room for more, and others' calls take it.
+    private static let mostAtOnce = 16
+
     private struct Sender {
-        var calls: [Message] = []
-        var held = Held()
+        /// The calls, of which the first ones were given back.
+        private var calls: [(message: Message, size: Held)?] = []
+        private var start = 0
+        /// What the calls take that are still held.
+        private(set) var held = Held()
         var refusals = 0
         /// The user, once the bus has named it.
         var user: UInt32?
         /// Whether its calls are refused until those of the user's other senders are given back.
         var isRefused = false
+        /// The sender, once it is known. It must not be forgotten before its calls are dispatched.
+        var peer: Peer?
+        /// How many calls were given back, and are not dispatched yet.
+        var returned = 0
+
+        init(refusals: Int = 0, user: UInt32? = nil, isRefused: Bool = false) {
+            (self.refusals, self.user, self.isRefused) = (refusals, user, isRefused)
+        }
+
+        var holdsCalls: Bool { start < calls.count }
+
+        mutating func append(_ call: Message, _ size: Held) {
+            calls.append((call, size))
+            held = held + size
+        }
+
+        mutating func takeFirst() -> (message: Message, size: Held)? {
+            guard holdsCalls, let first = calls[start] else { return nil }
+            calls[start] = nil
+            start += 1
+            held = held - first.size
+            return first
+        }
     }
 
     /// What calls take that are held.
@@ -79,12 +109,27 @@ final class Arrivals {
         self.connection = connection
     }
 
-    /// Keeps a call until its sender is known.
+    /// Returns the sender of a call that is dispatched; `nil` if the call has to be held.
+    /// - Parameter known: the sender, if it is known.
+    func sender(of message: OpaquePointer, _ known: Peer?) -> Peer? {
+        if senders.isEmpty { return known }
+        guard let name = sd_bus_message_get_sender(message).map({ String(cString: $0) }), let sender = senders[name],
+            let peer = sender.peer
+        else { return known }
+        // What was given back comes before what is read.
+        if sender.returned == 0 { return nil }
+        senders[name]?.returned -= 1
+        endIfDone(name)
+        return peer
+    }
+
+    /// Keeps a call until its sender is known, and its earlier calls are dispatched.
     func hold(_ call: Message) {
         guard let name = call.sender else { return }
         let isFirst = senders[name] == nil
+        let isInLine = senders[name]?.holdsCalls == true
         add(call, to: &senders[name, default: Sender()])
-        if isFirst { ask(name) }
+        if isFirst { ask(name) } else if senders[name]?.peer != nil, !isInLine { line.append(name) }
     }
 
     private func add(_ call: Message, to sender: inout Sender) {
@@ -101,8 +146,7 @@ final class Arrivals {
             sender.refusals += 1
             return refuse(call, Self.tooMuch)
         }
-        sender.calls.append(kept)
-        sender.held = sender.held + added
+        sender.append(kept, added)
         held = held + added
         if let user = sender.user { heldOfUsers[user] = heldOfUsers[user, default: Held()] + added }
     }
@@ -139,25 +183,29 @@ final class Arrivals {
         }
     }
 
-    /// Returns a sender's calls, which are no longer held.
-    private func release(_ name: String) -> [Message] {
-        guard let sender = senders.removeValue(forKey: name) else { return [] }
-        held = held - sender.held
-        if let user = sender.user {
-            let rest = heldOfUsers[user, default: Held()] - sender.held
+    /// Takes a sender's next call, which is no longer held.
+    private func takeCall(of name: String) -> Message? {
+        guard let (call, size) = senders[name]?.takeFirst() else { return nil }
+        held = held - size
+        if let user = senders[name]?.user {
+            let rest = heldOfUsers[user, default: Held()] - size
             let isNothing = rest.bytes == 0 && rest.largeCalls == 0
             heldOfUsers[user] = isNothing ? nil : rest
             if isNothing { for name in refusedOfUsers.removeValue(forKey: user) ?? [] { senders[name] = nil } }
         }
-        return sender.calls
+        return call
     }
 
     /// - Returns: the number of refusals.
     @discardableResult
     private func refuseAll(of name: String, _ error: BusError) -> Int {
-        let calls = release(name)
-        for call in calls { refuse(call, error) }
-        return calls.count
+        var count = 0
+        while let call = takeCall(of: name) {
+            refuse(call, error)
+            count += 1
+        }
+        senders[name] = nil
+        return count
     }
 
     /// Refuses a sender's calls, also later ones as long as calls of its user are held: the bus need not be asked again,
@@ -169,34 +217,46 @@ final class Arrivals {
         refusedOfUsers[user, default: []].append(name)
     }
 
-    /// Makes a sender known, and gives its calls back to libsystemd.
+    /// Makes a sender known, and gives its first calls back to libsystemd. The others wait in line.
     private func giveBack(_ name: String, _ credentials: Credentials, _ context: PeerContext?) {
-        let hasUnanswered = senders[name]?.refusals == Self.refusalLimit
-        let calls = release(name)
         let peer = Peer(name, credentials, on: connection.reference)
         peer.context = context
         connection.peers.insert(peer)
-        var returned = 0
-        for call in calls {
+        let hasUnanswered = senders[name]?.refusals == Self.refusalLimit
+        senders[name]?.peer = peer
+        giveSomeBack(of: name)
+        if hasUnanswered { onUnanswered?(peer) }
+    }
+
+    private func giveSomeBack(of name: String) {
+        for _ in 0..<Self.mostAtOnce {
+            guard let call = takeCall(of: name) else { break }
             if sd_bus_enqueue_for_read(connection.bus, call.message) >= 0 {
-                returned += 1
+                senders[name]?.returned += 1
             } else {
                 refuse(call, Self.tooMuch)
             }
         }
-        if returned > 0 { returning[name] = (peer, returned) }
-        if hasUnanswered { onUnanswered?(peer) }
+        endIfDone(name)
+        if senders[name]?.holdsCalls == true { line.append(name) }
     }
+
+    /// Gives some more calls back, after a round, unless some of the last ones are still to be dispatched.
+    func giveMoreBack() {
+        guard let name = line.first, senders[name]?.returned ?? 0 == 0 else { return }
+        line.removeFirst()
+        giveSomeBack(of: name)
+    }
+
+    private func endIfDone(_ name: String) {
+        if let sender = senders[name], sender.returned == 0, !sender.holdsCalls { senders[name] = nil }
+    }
+
+    /// Whether calls of known senders are still held.
+    var isGivingBack: Bool { !line.isEmpty }
 
     /// Whether calls are held, or were given back and are not dispatched yet.
-    var holdsCalls: Bool { !returning.isEmpty || held.bytes > 0 || held.largeCalls > 0 }
-
-    /// Notes that a known sender's call is dispatched.
-    func noteDispatch(from peer: Peer) {
-        if returning.isEmpty { return }
-        guard let (_, calls) = returning[peer.uniqueName] else { return }
-        returning[peer.uniqueName] = calls > 1 ? (peer, calls - 1) : nil
-    }
+    var holdsCalls: Bool { senders.values.contains { !$0.isRefused } }
 
     private func refuse(_ call: Message, _ error: BusError) {
         // Without a connection there is no one to tell.

@@ -106,7 +106,8 @@ final class Dispatcher {
             result = process()
         }
         hasLeftSome = filtered != nil && (result > 0 || filtered?.hasWaiting == true)
-        connection.isDrained = result <= 0
+        connection.admission?.arrivals.giveMoreBack()
+        connection.isDrained = result <= 0 && connection.admission?.arrivals.isGivingBack != true
         if count > 0 { connection.afterDispatch?() }
         if result < 0, !Self.isOfOneMessage(result) { connection.disconnected() }
     }

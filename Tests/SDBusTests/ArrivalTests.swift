@@ -132,6 +132,29 @@ struct ArrivalTests {
         #expect(ends.count == 2)
     }
 
+    @Test func `others' calls go on while what a new caller has sent is given back, in its order`() async throws {
+        let other = try bus.connect()
+        var answers = 0
+        try start(note(1000, on: other), on: other) { answers += 1 }
+        try await eventually { answers == 1 }
+        var end: (@BusActor (Result<PeerContext?, BusError>) -> Void)?
+        server.peers.examine = { _, done in end = done }
+        let client = try bus.connect()
+        for number in 0..<100 as Range<UInt32> { try start(note(number, on: client), on: client) { answers += 1 } }
+        try await eventually { end != nil }
+        try waitForBus(client)
+        try waitForBus(server)
+        try start(note(1001, on: other), on: other) { answers += 1 }
+        try waitForBus(other)
+        end?(.success(nil))
+        // These come while the first ones are still held.
+        for number in 100..<120 as Range<UInt32> { try start(note(number, on: client), on: client) { answers += 1 } }
+        try await eventually { answers == 122 }
+        #expect(try #require(notes.numbers.firstIndex(of: 1001)) < 60)
+        #expect(notes.numbers.filter { $0 < 1000 } == Array(0..<120))
+        #expect(server.holdsCalls == false)
+    }
+
     @Test func `the calls of a caller that can't be examined are refused`() async throws {
         server.peers.examine = { _, done in done(.failure(.limitsExceeded("Call again."))) }
         let client = try bus.connect()
