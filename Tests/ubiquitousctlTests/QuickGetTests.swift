@@ -77,6 +77,14 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a value that is read slowly is printed once`() async throws {
+        try await Terminal.with { terminal in
+            let program = try await quickGet(terminal, leavingTo: Terminal.program)
+            try await terminal.store().set("key", .string(Text("A" + String(repeating: "x", count: 200_000))))
+            #expect(try await terminal.line("\(program) get key | (sleep 2; wc -c)").output == "200002")
+        }
+    }
+
     @Test func `a service that lets it wait is left to the program that says so`() async throws {
         try await Terminal.with { terminal in
             let program = try await quickGet(terminal, leavingTo: "/bin/echo")
