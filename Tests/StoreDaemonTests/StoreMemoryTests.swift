@@ -79,6 +79,30 @@ struct StoreMemoryTests {
         }
     }
 
+    @Test func `a store that nobody subscribes to doesn't become too large to be loaded`() async throws {
+        try await withService { service in
+            let path = try BusNames.storePath(uid: nil, identifier: "org.example.App")
+            func set(_ key: String, _ value: Value) async throws {
+                try await service.client.invoke(nil, path, BusNames.storeInterface, "SetValue") {
+                    try $0.append(key)
+                    try $0.append(variant: value)
+                }
+            }
+            var count = 0
+            await #expect(throws: BusError.self) {
+                while count < 30 {
+                    try await set("key \(count)", booleans)
+                    count += 1
+                }
+            }
+            #expect(count > 2)
+            service.daemon.clients.forgetPaths()
+            #expect(try service.daemon.users.user(4711).storesInUse.isEmpty)
+            try await set("key 0", .boolean(true))
+            try await set("key \(count)", .boolean(true))
+        }
+    }
+
     @Test func `a write that is refused gives no room back`() async throws {
         try await withService { service in
             for number in 0..<4 { #expect(try await write(number, subscribing: true, service) == nil) }

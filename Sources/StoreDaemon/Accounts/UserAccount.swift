@@ -204,7 +204,7 @@ final class UserAccount {
             guard let store = user.storeInUse(target.identifier) else {
                 return try user.makeRoom(for: UserStore.memory(of: target) + growth)
             }
-            try user.makeRoom(for: growth)
+            try store.makeRoom(for: growth)
             store.noteGrown(by: growth)
         } catch {
             let reason = BusError(mapping: error).message

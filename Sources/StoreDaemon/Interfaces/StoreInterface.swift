@@ -99,7 +99,7 @@ extension UserStore {
         if news.isEmpty { return }
         let replaced = store.present(news.map(\.0))
         let leastGrowth = Self.memory(of: news) - Self.memory(of: replaced)
-        try user.makeRoom(for: leastGrowth)
+        try makeRoom(for: leastGrowth)
         try user.checkRoom(for: store, bytes: Self.bytes(of: news), replacing: Self.bytes(of: replaced))
         noteGrown(by: leastGrowth)
     }

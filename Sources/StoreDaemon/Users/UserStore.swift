@@ -80,6 +80,14 @@ final class UserStore {
 
     nonisolated private static let entryMemory = 300
 
+    /// Throws if the stores in use, this one among them, would take too much memory. A store that only this call uses
+    /// isn't released to make room: it would be written to, and then be too large to be loaded.
+    func makeRoom(for bytes: Int) throws {
+        hold()
+        defer { release() }
+        try user.makeRoom(for: bytes)
+    }
+
     /// Counts memory of values that are to be written.
     func noteGrown(by bytes: Int) { if bytes > 0 { count(bytes) } }
 
