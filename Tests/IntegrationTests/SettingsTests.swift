@@ -517,6 +517,38 @@ struct SettingsTests {
         }
     }
 
+    @Test func `a reload to the level debug tells the steps of an account that is signed in`() async throws {
+        let directory = try TemporaryDirectory()
+        chmod(directory.path, 0o755)
+        let path = directory.path + "/settings.conf"
+        let folder = try directory.makeDirectory("folder", mode: 0o700)
+        func write(_ level: String) throws {
+            try Data("[Service]\nLogLevel=\(level)\n".utf8).write(to: URL(filePath: path))
+        }
+        try write("notice")
+        let bus = try await PrivateBus.start()
+        var options = Device.Options()
+        options.isBare = true
+        options.arguments = [
+            "--bus", bus.address, "--state-directory", directory.path + "/state", "--configuration", path,
+            "--folder-root", directory.path,
+        ]
+        let device = try await Device.start(on: bus, options)
+        let client = try BusClient(bus)
+        try await client.account.signIn("folder://\(folder)")
+        try await client.account.syncNow()
+        #expect(!device.log.contains("polls"), "\(device.log)")
+        try write("debug")
+        try await client.manager("Reload")
+        try await client.account.syncNow()
+        #expect(device.log.contains(" polls: "), "\(device.log)")
+        try write("notice")
+        try await client.manager("Reload")
+        let count = device.log.components(separatedBy: " polls: ").count
+        try await client.account.syncNow()
+        #expect(device.log.components(separatedBy: " polls: ").count == count)
+    }
+
     @Test func `the file says what the command line doesn't`() async throws {
         let directory = try TemporaryDirectory()
         chmod(directory.path, 0o755)

@@ -32,7 +32,8 @@ struct AccountRemotes {
         }
         let isRefused = configuration.requiresEncryption && !protection.isWanted
         return LoggingBackend(
-            isRefused ? EncryptedOnlyBackend(backend) : backend, of: UserName.text(name, uid), daemon.logger)
+            isRefused ? EncryptedOnlyBackend(backend) : backend, of: UserName.text(name, uid)
+        ) { [daemon] in daemon.logger }
     }
 
     private func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {

@@ -11,8 +11,10 @@ final class LoggingBackend: RemoteBackend {
     private let backend: any RemoteBackend
     private let steps: StepLogger
 
-    /// - Parameter user: the account's user, as the journal names users.
-    init(_ backend: any RemoteBackend, of user: String, _ logger: Logger) {
+    /// - Parameters:
+    ///   - user: the account's user, as the journal names users.
+    ///   - logger: returns the present logger. A reload may change the level.
+    init(_ backend: any RemoteBackend, of user: String, _ logger: @escaping @BusActor @Sendable () -> Logger) {
         (self.backend, steps) = (backend, StepLogger(user: user, logger: logger))
     }
 
@@ -113,7 +115,7 @@ private struct LoggingPull: RemotePull {
 
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = await pull.finish(joined: stores)
-        steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something has not arrived yet")")
+        await steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something has not arrived yet")")
         return result
     }
 }
@@ -144,9 +146,12 @@ private struct LoggingPush: RemotePush {
 /// Logs the steps of an account. Texts are made only if the log level includes them.
 private struct StepLogger: Sendable {
     let user: String
-    let logger: Logger
+    let logger: @BusActor @Sendable () -> Logger
 
-    func tell(_ what: @autoclosure () -> String) { logger.debug("\(user) \(what()).") }
+    func tell(_ what: @autoclosure () -> String) async {
+        let logger = await logger()
+        logger.debug("\(user) \(what()).")
+    }
 
     func step<Result>(
         _ what: @autoclosure () -> String, _ body: () async throws(RemoteError) -> Result,
@@ -154,10 +159,10 @@ private struct StepLogger: Sendable {
     ) async throws(RemoteError) -> Result {
         do {
             let result = try await body()
-            tell("\(what()): \(outcome(result))")
+            await tell("\(what()): \(outcome(result))")
             return result
         } catch {
-            tell("\(what()), which fails: \(error)")
+            await tell("\(what()), which fails: \(error)")
             throw error
         }
     }
