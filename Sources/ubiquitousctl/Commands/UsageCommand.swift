@@ -70,11 +70,17 @@ struct UsageCommand: ServiceCommand {
                 + "\(SizeText.text(database.bytes)) of \(SizeText.text(database.limit)), of which about "
                 + "\(SizeText.text(database.historyBytes)) history")
         let rest = database.bytes - min(database.bytes, stores + database.historyBytes)
-        if rest > database.limit / 8 {
-            Output.print(
-                "  About \(SizeText.text(rest)) are defaults domains and what belongs to them; \"ubiquitousctl defaults "
-                    + "domains\" lists them.")
-        }
+        guard rest > database.limit / 8 else { return }
+        Output.print(
+            Variable.identifier.value == nil
+                ? """
+                  The rest, about \(SizeText.text(rest)), is defaults domains, which "ubiquitousctl defaults domains" \
+                lists, and what the database needs besides.
+                """
+                : """
+                  The rest, about \(SizeText.text(rest)), is other stores, which "ubiquitousctl stores" lists, defaults \
+                domains, and what the database needs besides.
+                """)
     }
 
     /// Returns what all stores take together; `nil` if one store is asked for, or the caller may not know.
