@@ -117,7 +117,7 @@ struct Program: ParsableCommand {
         let meant =
             Spelling.nearest(to: word, in: names(of: subcommands))
             ?? nested(word, in: subcommands)
-            ?? names(of: configuration.subcommands).first { $0 == word }
+            ?? names(of: configuration.subcommands).first { $0 == word }.map { "ubiquitousctl \($0)" }
         throw Failure(
             .usage, "There is no subcommand \(Output.quoted(word)).",
             advice: meant.map { "Did you mean \"\($0)\"?" }

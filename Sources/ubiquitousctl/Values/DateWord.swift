@@ -5,14 +5,21 @@ internal import PropertyListFiles
 
 /// Dates as users type them.
 enum DateWord {
-    /// Returns the date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time; a day
-    /// alone is its midnight in UTC. Accepts times as macOS's `defaults` prints them: `2026-11-21 09:30:00 +0000`.
+    /// Returns the date of a word, in seconds since 2001-01-01T00:00:00Z. A time without a zone is local time, and a day
+    /// alone is its beginning. Accepts times as macOS's `defaults` prints them: `2026-11-21 09:30:00 +0000`.
     ///
     /// - Throws: ``Failure`` with the reason, if the word isn't a date.
     static func seconds(_ word: String) throws -> Double {
         let text = standardForm(of: word)
+        if let midnight = DateText.seconds(text), text.utf8.count == 10 { return local(midnight).seconds }
         if let seconds = DateText.seconds(text) { return seconds }
-        if let seconds = DateText.seconds(text + "Z") { return seconds - offset(ofLocal: seconds) }
+        if let clock = DateText.seconds(text + "Z") {
+            let (seconds, exists) = local(clock)
+            if exists { return seconds }
+            throw Failure(
+                .usage,
+                "\(Output.quoted(word)) doesn't go with -date: clocks here are put forward then, so there is no such time.")
+        }
         throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word)).")
     }
 
@@ -24,15 +31,18 @@ enum DateWord {
         return "\(parts[0])T\(parts[1])\(zone ?? "")"
     }
 
-    /// Returns how many seconds local time is ahead of UTC, at a local time.
-    private static func offset(ofLocal seconds: Double) -> Double {
+    /// Returns when local clocks show what UTC's show at a time, and whether they ever do. A time that is skipped when
+    /// clocks are put forward is read as mktime(3) reads it.
+    private static func local(_ clock: Double) -> (seconds: Double, exists: Bool) {
         let epoch: Double = 978_307_200
-        guard var time = time_t(exactly: (seconds + epoch).rounded(.down)) else { return 0 }
+        guard var time = time_t(exactly: (clock + epoch).rounded(.down)) else { return (clock, true) }
         let shown = time
         var parts = tm()
         gmtime_r(&time, &parts)
         parts.tm_isdst = -1
-        return Double(shown - mktime(&parts))
+        let (hour, minute) = (parts.tm_hour, parts.tm_min)
+        let offset = Double(shown - mktime(&parts))
+        return (clock - offset, (parts.tm_hour, parts.tm_min) == (hour, minute))
     }
 
     /// Returns the impossible part of a time or a zone, such as 24:00, 09:30:60 or +25:00; `nil` if there is none.
