@@ -120,7 +120,7 @@ import UbiquitousStoreTesting
             (["account", "signin"], "Did you mean \"sign-in\"?"), (["stores", "frob"], "--help"),
             (["login", "folder:///x"], "Did you mean \"account sign-in\"?"), (["sign-out"], "account sign-out"),
             (["rm", "theme"], "Did you mean \"remove\"?"), (["ls"], "Did you mean \"list\"?"),
-            (["sync"], "Did you mean \"account sync\"?"), (["account", "status"], "Did you mean \"status\"?"),
+            (["sync"], "Did you mean \"account sync\"?"), (["account", "status"], "Did you mean \"ubiquitousctl status\"?"),
             (["frobnicate"], "\"ubiquitousctl --help\" lists the subcommands."),
             (["help", "gte"], "Did you mean \"get\"?"),
             (["help", "account", "signin"], "Did you mean \"sign-in\"?"),
@@ -163,7 +163,18 @@ import UbiquitousStoreTesting
             setenv("TZ", "UTC-5:30", 1)
             let words = ["2001-01-01T05:30", "2001-01-01 05:30:01.5", "2001-01-02", "2001-01-01T00:00:00Z"]
             let seconds = try words.map { try DateWord.seconds($0) }
-            #expect(seconds == [0, 1.5, 86_400, 0])
+            #expect(seconds == [0, 1.5, 86_400 - 19_800, 0])
+        }
+    }
+
+    @Test func `a time that local clocks skip is refused`() async {
+        await #expect(processExitsWith: .success) {
+            setenv("TZ", "Europe/Berlin", 1)
+            let words = ["2026-03-29T01:59:59", "2026-03-29T03:00", "2026-10-25T02:30", "2026-07-01"]
+            let times = try words.map { try DateWord.seconds($0) }
+            let expected = ["2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z", "2026-06-30T22:00:00Z"]
+            #expect([times[0], times[1], times[3]] == (try expected.map { try DateWord.seconds($0) }))
+            #expect { try DateWord.seconds("2026-03-29T02:30:00") } throws: { "\($0)".contains("put forward") }
         }
     }
 

@@ -616,12 +616,15 @@ extension Catalogue {
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
         "{1} doesn't get the data of {2}; {3} is set aside.":
             "{1} bekommt die Daten von {2} nicht; {3} wurde beiseitegelegt.",
+        "{1} doesn't go with -date: clocks here are put forward then, so there is no such time.":
+            "{1} passt nicht zu -date: Die Uhren werden hier dann vorgestellt, diese Zeit gibt es also nicht.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
         "{1} follows the value; put quotes around a value with spaces, and --store before a store.":
             """
         {1} folgt auf den Wert; ein Wert mit Leerzeichen gehört in Anführungszeichen, ein Speicher hinter --store.
         """,
+        "{1} goes before the value.": "{1} steht vor dem Wert.",
         "{1} has values or an account already.": "{1} hat schon Werte oder ein Konto.",
         "{1} has values or an account already; {2} is set aside.":
             "{1} hat schon Werte oder ein Konto; {2} wurde beiseitegelegt.",

@@ -15,6 +15,9 @@ enum OptionWords {
         return Array(taken)
     }
 
+    /// Whether a word is an option of commands that take a value.
+    static func isOption(_ word: String) -> Bool { length(word) > 0 }
+
     /// Returns how many words an option takes, itself included; 0 if the word isn't an option.
     private static func length(_ word: String) -> Int {
         if flags.contains(word) { return 1 }

@@ -55,6 +55,7 @@ struct TypedWords {
         let value = try ValueText.value(word)
         guard case .string = value, word.hasPrefix("-"), word != "-" else { return value }
         let advice: Sentence = "Put -string before it if it is meant as text."
+        if OptionWords.isOption(word) { throw Failure(.usage, "\(word) goes before the value.", advice: advice) }
         let meant = Spelling.nearest(to: word, in: types).map { localized("Did you mean \($0)?") + " " } ?? ""
         throw Failure(
             .usage, "There is no type and no option \(Output.quoted(word)) for a value.",

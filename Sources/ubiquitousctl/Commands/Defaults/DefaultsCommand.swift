@@ -46,7 +46,7 @@ struct DefaultsCommand: ServiceCommand {
         completion: .custom { arguments, index, _ in DefaultsCompletion.words(arguments, index) })
     var words: [String] = []
 
-    private static let options: Set = ["--json", "--check", "--dry-run", "-n", "--effective", "--bus", "--user"]
+    static let options: Set = ["--json", "--check", "--dry-run", "-n", "--effective", "--bus", "--user"]
 
     /// The words that name domains, keys and files. An option among them is misplaced; a value may look like one.
     private var names: ArraySlice<String> {

@@ -129,14 +129,22 @@ struct DefaultsWords: Equatable {
         default: break
         }
         let (value, rest) = try typed(words)
-        if let word = rest.first { throw Failure(.usage, "\"\(word)\" follows the value") }
+        if let word = rest.first {
+            try checkIsNoOption(word)
+            throw Failure(.usage, "\"\(word)\" follows the value")
+        }
         return value
+    }
+
+    private static func checkIsNoOption(_ word: String) throws {
+        if DefaultsCommand.options.contains(word) { throw usage("\(word) goes before the verb") }
     }
 
     /// Reads a value as macOS does: a word without a type is old-style text, in which a plain word is a string.
     private static func typed(_ words: [String]) throws -> (value: Value, rest: ArraySlice<String>) {
         try TypedWords.value(words[...]) { word in
-            try word.hasPrefix("-") ? TypedWords.untyped(word) : OldStyleText.value(word)
+            try checkIsNoOption(word)
+            return try word.hasPrefix("-") ? TypedWords.untyped(word) : OldStyleText.value(word)
         }
     }
 }
