@@ -462,7 +462,7 @@ final class UserAccount {
     }
 }
 
-/// Lends a value that isn't Sendable to an isolation that is in fact the same one.
+/// Passes a non-Sendable value to code that is already on the same actor.
 struct Lent<Value>: @unchecked Sendable {
     // Because it is unwrapped on the thread that wrapped it, before the call that lends it returns.
     let value: Value
