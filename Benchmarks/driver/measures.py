@@ -351,7 +351,7 @@ def etcd_rates(run: Run) -> list[Row]:
         rates = take_turns(
             run, "changes a second", {"devices": lambda: rate("devices"), "bare": lambda: rate("bare")})
     return [table.compare(
-        f"{IN_FLIGHT} devices, changes with a look before each", rates["devices"], rates["bare"], table.rate,
+        f"{IN_FLIGHT} devices, changes with a poll before each", rates["devices"], rates["bare"], table.rate,
         "bare clients", Goal(least=0.7, text="≥ 0.7"))]
 
 
