@@ -100,7 +100,8 @@ extension Database {
         while bytes < Self.removedAtOnce.bytes, let row = try rows.next() {
             let id: Int64 = try row.decode(atIndex: 0)
             bytes += try row.decode(Int.self, atIndex: 1)
-            found = (found?.lowerBound ?? id)...id
+            // In order, unless the database is damaged.
+            found = min(found?.lowerBound ?? id, id)...max(found?.upperBound ?? id, id)
         }
         return found
     }

@@ -107,7 +107,8 @@ struct Trimming {
 
     private mutating func discard(_ change: ChangeReader.Outline) {
         if isRun, let last = expendable.popLast() {
-            expendable.append(change.sequence...last.upperBound)
+            // In order, unless the database is damaged.
+            expendable.append(min(change.sequence, last.lowerBound)...max(change.sequence, last.upperBound))
         } else {
             expendable.append(change.sequence...change.sequence)
         }
