@@ -27,7 +27,12 @@ package enum InstalledManifests {
     ///   - directories: in order; files in later ones replace those in earlier ones.
     /// - Returns: `nil` if there is none, or if several name different stores.
     package static func manifest(ofProgram program: String, in directories: [String]) -> Manifest? {
-        only(directories) { $0.executables.contains { isSame($0, program) } }
+        only(directories) { name(ofProgram: program, in: $0) != nil }
+    }
+
+    /// Returns the path by which a manifest names a program, which may contain links; `nil` if it doesn't.
+    package static func name(ofProgram program: String, in manifest: Manifest) -> String? {
+        manifest.executables.first { isSame($0, program) }
     }
 
     /// Returns the manifest of an app's identifier.

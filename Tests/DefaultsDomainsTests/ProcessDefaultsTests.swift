@@ -46,6 +46,23 @@ struct ProcessDefaultsTests {
         #expect(try place(environment: environment, program: "/usr/bin/other").domain == "other")
     }
 
+    @Test func `the service is told the program's path as the manifest has it`() throws {
+        #expect(try place().program == Self.program)
+        #expect(try place(program: "/usr/bin/other").program == "/usr/bin/other")
+        let directory = try TemporaryDirectory()
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path + "/link", withDestinationPath: Self.program)
+        let manifest = ManifestText(
+            "org.example.Linked", application: "org.example.Linked", executables: [directory.path + "/link"])
+        try Data(manifest.xml.utf8).write(to: URL(filePath: directory.path + "/manifest.plist"))
+        let real = try #require(realpath(Self.program, nil))
+        defer { free(real) }
+        let found = ProcessDefaults.find(
+            domain: nil, bus: nil, program: String(cString: real), environment: [:],
+            manifestDirectories: [directory.path])
+        #expect(found.domain == "org.example.Linked" && found.program == directory.path + "/link")
+    }
+
     @Test func `keys roam only if the domain is that of the manifest`() throws {
         let own = try place()
         #expect(own.store == "org.example.Manifest.store" && own.ubiquitous.contains("colour"))

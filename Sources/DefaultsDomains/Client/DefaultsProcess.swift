@@ -48,7 +48,7 @@ final class DefaultsProcess: Sendable {
         let path = ProcessDefaults.program
         program =
             uid == geteuid() && ProcessDefaults.isDomain(path.split(separator: "/").last.map(String.init) ?? "")
-            ? path : nil
+            ? ProcessDefaults.place.program : nil
         link = DefaultsLink(BusAddress(bus), uid)
         self.outboxes = Outboxes(directory: outboxes, program: program)
         state = Mutex(

@@ -18,6 +18,8 @@ enum ProcessDefaults {
         var outboxes: String?
         /// The user whose settings these are; `nil` for the process's user.
         var uid: UInt32?
+        /// The path of the program: as the manifest names it, because the service follows no links.
+        var program = ProcessDefaults.program
         /// The store of the keys that roam; `nil` if none roam.
         var store: String?
         /// The keys that the manifest makes roam.
@@ -66,7 +68,9 @@ enum ProcessDefaults {
             domain, named("UBIQUITOUS_STORE_DOMAIN"), manifest?.applicationIdentifier, named("FLATPAK_ID"), name,
         ].compactMap { $0 }
         let own = candidates.first(where: isDomain)
-        var place = Place(domain: Text(own ?? "program"), bus: bus ?? named("UBIQUITOUS_STORE_BUS") ?? "system")
+        var place = Place(
+            domain: Text(own ?? "program"), bus: bus ?? named("UBIQUITOUS_STORE_BUS") ?? "system",
+            program: manifest.flatMap { InstalledManifests.name(ofProgram: program, in: $0) } ?? program)
         if let manifest, manifest.applicationIdentifier == own {
             place.store = manifest.identifier
             place.ubiquitous = KeyPatterns(manifest.ubiquitousDefaults.map { Text($0) })
