@@ -198,7 +198,7 @@ final class UserAccount {
     private func makeRoom(in target: Store, for plan: JoinPlan) throws(RemoteError) {
         guard let user else { return }
         do {
-            try user.checkDisk(for: plan, in: target)
+            try user.room.checkDisk(for: plan, in: target)
             let growth = UserStore.growth(of: target, by: plan)
             // A store that is not in use is in memory for the join only.
             guard let store = user.storeInUse(target.identifier) else {

@@ -338,7 +338,7 @@ extension UserAccount {
                     try message.append(account.remotes.defaultAddress ?? "")
                 },
                 .property("FreeBytes", "t", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
-                    try message.append(UInt64(max(0, try daemon.users.user(account.uid).roomOnDisk())))
+                    try message.append(UInt64(max(0, try daemon.users.user(account.uid).room.onDisk())))
                 },
                 .property("DatabasesSetAside", "as", changes: .silently, to: .unsandboxed, on: daemon) {
                     account, message in

@@ -94,13 +94,13 @@ extension UserStore {
         if values.isEmpty { return }
         // There usually is room for all of them. To look up what they replace takes as long as to write them.
         let growth = Self.memory(of: values)
-        if user.hasRoom(forMemory: growth, bytes: Self.bytes(of: values), in: store) { return noteGrown(by: growth) }
+        if user.room.admit(memory: growth, bytes: Self.bytes(of: values), in: store) { return noteGrown(by: growth) }
         let news = values.filter { !store.holds($0.1, for: $0.0) }
         if news.isEmpty { return }
         let replaced = store.present(news.map(\.0))
         let leastGrowth = Self.memory(of: news) - Self.memory(of: replaced)
         try makeRoom(for: leastGrowth)
-        try user.checkRoom(for: store, bytes: Self.bytes(of: news), replacing: Self.bytes(of: replaced))
+        try user.room.check(for: store, bytes: Self.bytes(of: news), replacing: Self.bytes(of: replaced))
         noteGrown(by: leastGrowth)
     }
 
