@@ -89,7 +89,7 @@ final class WriteQueue {
             try user.database.commit()
             return nil
         } catch EngineError.corrupt(let reason) {
-            try? user.recover(reason)
+            try? user.recovery.replaceDatabase(reason)
             return EngineError.corrupt(reason)
         } catch {
             return error

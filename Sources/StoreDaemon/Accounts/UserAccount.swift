@@ -156,7 +156,7 @@ final class UserAccount {
 
     /// Sets aside a database that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
-        do { try user?.recover(reason) } catch {
+        do { try user?.recovery.replaceDatabase(reason) } catch {
             daemon.logger.error(
                 "The database of \(UserName.text(of: uid)) can't be replaced: \(BusError(mapping: error).message)")
             sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))

@@ -34,7 +34,7 @@ final class LayerSizes {
         guard let known = try listed()[Text(identifier)] else { return 0 }
         if let known { return known }
         let used = user.storeInUse(identifier)?.store.usage.bytes
-        let bytes = try used ?? user.recovering { try user.database.valueBytes(ofLayer: identifier) }
+        let bytes = try used ?? user.recovery.retrying { try user.database.valueBytes(ofLayer: identifier) }
         layers?[Text(identifier)] = bytes
         return bytes
     }
@@ -53,7 +53,7 @@ final class LayerSizes {
     private func listed() throws -> [Text: Int?] {
         if let layers { return layers }
         daemon.writes.commit()
-        let identifiers = try user.recovering { try user.database.summaries.storesWithValues() }.filter {
+        let identifiers = try user.recovery.retrying { try user.database.summaries.storesWithValues() }.filter {
             Store.layer($0) != nil
         }
         let listed = Dictionary(identifiers.map { (Text($0), Int?.none) }, uniquingKeysWith: { $1 })

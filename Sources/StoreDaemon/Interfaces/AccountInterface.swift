@@ -132,7 +132,7 @@ extension UserAccount {
         guard Manifest.isName(identifier),
             try user.manifests.declares(identifier) || user.storeIdentifiers().contains(identifier)
         else { throw BusError.store(.noSuchStore, "There is no store \"\(identifier)\".") }
-        try user.recovering { try user.database.synchronize(store: identifier, isOn) }
+        try user.recovery.retrying { try user.database.synchronize(store: identifier, isOn) }
         if isOn {
             sync.noteHint()
             sync.noteLocalChange()
@@ -312,12 +312,14 @@ extension UserAccount {
                 },
                 .property("PendingChanges", "u", changes: .silently, to: .everybody, on: daemon) { account, message in
                     let user = try daemon.users.user(account.uid)
-                    try message.append(UInt32(clamping: try user.recovering { try user.account.pendingChanges() }))
+                    let count = try user.recovery.retrying { try user.account.pendingChanges() }
+                    try message.append(UInt32(clamping: count))
                 },
                 .property("ExcludedChanges", "u", changes: .silently, to: .unsandboxed, on: daemon) {
                     account, message in
                     let user = try daemon.users.user(account.uid)
-                    try message.append(UInt32(clamping: try user.recovering { try user.account.excludedChanges() }))
+                    let count = try user.recovery.retrying { try user.account.excludedChanges() }
+                    try message.append(UInt32(clamping: count))
                 },
                 .property("LastPullUSec", "t", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastPull)

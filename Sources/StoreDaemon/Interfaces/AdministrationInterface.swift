@@ -123,7 +123,7 @@ extension Daemon {
             }
             guard let reason = damage else { return }
             logger.error("The database in \(data.path) is damaged (\(reason)).")
-            try User.setAside(in: data.path, at: time, logger)
+            try UserRecovery.setAside(in: data.path, at: time, logger)
         }
     }
 

@@ -158,7 +158,7 @@ extension Daemon {
         let keepsPending = flags & 0x8 != 0
         let user = try users.user(clients.client(call.peer).uid)
         if !isEverywhere { try user.account.move.checkIsOver() }
-        let keys = try user.recovering { () -> [Key]? in
+        let keys = try user.recovery.retrying { () -> [Key]? in
             if isEverywhere { return try user.removeEverywhere(identifier, onlyChecking: isCheck) }
             if keepsPending { try user.checkHasUploaded(identifier) }
             if !discardsChanges { try user.checkAccountsHaveChanges(of: identifier) }

@@ -20,15 +20,10 @@ final class User {
     private var stores: [Text: UserStore] = [:]
     /// About the memory that the stores in use take, in bytes.
     private(set) var memory = 0 { didSet { daemon.users.memory.count(memory - oldValue) } }
-    /// Whether the file of a damaged database is still to be set aside.
-    private var needsSettingAside = false
-    private var recoveryPace = Pace()
-    /// When a database that seemed to be damaged was opened again, by the loop's clock.
-    private var reopenings: [UInt64] = []
-    /// Tries the recovery again if no call does.
-    private var recoveryTimer: EventSource?
     /// The room for the user's data in the database and on the disk.
     private(set) lazy var room = UserRoom(of: self, daemon: daemon)
+    /// What replaces a damaged database.
+    private(set) lazy var recovery = UserRecovery(of: self, daemon: daemon)
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
     /// The keys of stores that never leave the device.
@@ -42,7 +37,7 @@ final class User {
         self.daemon = daemon
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        database = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
+        database = try UserRecovery.openDatabase(of: uid, in: directory, daemon: daemon)
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
         do { localKeys = try UserLocalKeys(in: directory, daemon: daemon) } catch {
             database.close()
@@ -70,6 +65,20 @@ final class User {
         }
     }
 
+    /// Reads again what apps have registered and which keys never leave the device, because the directory may have been
+    /// replaced.
+    func readDirectoryAgain() throws {
+        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
+        registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        try localKeys.readAgain(in: directory)
+    }
+
+    /// Switches to a database in place of a damaged one. The stores in use are still those of the former one.
+    func replace(database next: UserDatabase) throws {
+        try account.replace(database: next)
+        database = next
+    }
+
     // MARK: Stores
 
     /// The manifests that apply to the user.
@@ -80,7 +89,7 @@ final class User {
         localKeys.retry()
         if let store = stores[Text(identifier)] { return store }
         localKeys.prepare(identifier)
-        let store = try recovering {
+        let store = try recovery.retrying {
             let store = try database.store(identifier, localKeys: localKeys.keys(of: identifier))
             if store.isForgotten {
                 try database.remember(store: store)
@@ -144,12 +153,12 @@ final class User {
 
     /// Returns the identifiers of the apps' stores that hold entries, be they only tombstones; sorted.
     func storeIdentifiers() throws -> [String] {
-        try recovering { try database.storeIdentifiers() }.filter(Manifest.isName)
+        try recovery.retrying { try database.storeIdentifiers() }.filter(Manifest.isName)
     }
 
     /// Returns the identifiers of the apps' stores that hold values, sorted.
     func storesWithValues() throws -> [String] {
-        try recovering { try database.summaries.storesWithValues() }.filter(Manifest.isName)
+        try recovery.retrying { try database.summaries.storesWithValues() }.filter(Manifest.isName)
     }
 
     // MARK: Removing
@@ -267,149 +276,10 @@ final class User {
         }
     }
 
-    // MARK: Damage
-
-    /// Runs a piece of work with the database. If the database proves damaged, sets it aside and tries once more.
-    func recovering<T>(_ body: () throws -> T) throws -> T {
-        do { return try body() } catch EngineError.corrupt(let reason) {
-            try recover(reason)
-            return try body()
-        }
-    }
+    // MARK: Resting and closing
 
     /// Counts what the loop has done for the user since then, unless a call of the user has it.
     func noteWork(since began: WorkTime) { daemon.clients.note(began, ofDataOf: uid) }
-
-    /// Sets a damaged database aside and switches to a new one, or to the file that has replaced it.
-    ///
-    /// If that fails, for example on a full disk, whatever needs the database fails too and tries it again.
-    func recover(_ reason: String) throws {
-        // Waiting writes fail, because they were staged in the damaged database.
-        let damaged = database
-        daemon.writes.commit()
-        guard damaged === database else { return }
-        guard recoveryPace.isDue else { throw EngineError.corrupt(reason) }
-        if !damaged.isAbandoned {
-            daemon.logger.error("The database of \(UserName.text(of: uid)) is damaged (\(reason)).")
-            needsSettingAside = damaged.isInPlace
-            damaged.abandon(reason)
-        }
-        do { try recoveryPace.run { try replaceDatabase(reason) } } catch {
-            // Each call tries again, and would say the same.
-            if recoveryTimer == nil {
-                daemon.logger.error(
-                    "The database of \(UserName.text(of: uid)) can't be replaced yet: \(BusError(mapping: error).message)"
-                )
-            }
-            recoveryTimer = EventLoop.shared.after(.seconds(60)) { try? self.recover(reason) }
-            throw error
-        }
-        recoveryTimer = nil
-    }
-
-    private func replaceDatabase(_ reason: String) throws {
-        // Otherwise another database is in its place already, such as a restored backup.
-        var isSalvaged = needsSettingAside
-        if needsSettingAside, try isDamageConfirmed(reason) {
-            try Self.setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
-        } else {
-            isSalvaged = false
-        }
-        needsSettingAside = false
-        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        try localKeys.readAgain(in: directory)
-        let next = try Self.openDatabase(of: uid, in: directory, daemon: daemon)
-        var changes: [(UserStore, StoreViewChange)] = []
-        do {
-            let known = storesInUse.map(\.store.generation).max() ?? 0
-            if !isSalvaged { try next.raiseGenerations(above: known) }
-            for held in storesInUse {
-                let store = try next.store(held.identifier, localKeys: localKeys.keys(of: held.identifier))
-                try localKeys.keepValues(of: store)
-                changes.append((held, StoreViewChange(store: store, since: held.store.values)))
-            }
-            try account.replace(database: next)
-            database = next
-            for (held, change) in changes { held.replace(change.store) }
-        } catch {
-            next.close()
-            throw error
-        }
-        room.measureAgain()
-        account.sync.pace = daemon.configuration.pace
-        if isSalvaged { return }
-        for (held, change) in changes where !change.keys.isEmpty {
-            held.notify(held.layer == nil ? .accountChange : .localChange, keys: change.keys)
-        }
-    }
-
-    /// Whether the file is damaged, and not only a read of it failed. Damage that the check of the structure doesn't find
-    /// shows again and again.
-    private func isDamageConfirmed(_ reason: String) throws -> Bool {
-        try ClosedDatabase(in: directory.path).checkDisk(at: daemon.environment.time())
-        if reason == EngineError.wrongColumn { return true }
-        if try ClosedDatabase(in: directory.path).damage() != nil { return true }
-        let now = EventLoop.now
-        reopenings.removeAll { now - $0 >= Self.doubtInterval }
-        reopenings.append(now)
-        return reopenings.count > Self.mostReopenings
-    }
-
-    /// How often a database is opened again within an interval in microseconds, although it seemed to be damaged.
-    private static let (mostReopenings, doubtInterval): (Int, UInt64) = (5, 600_000_000)
-
-    private static func openDatabase(
-        of uid: UInt32, in directory: UserDirectory, daemon: Daemon
-    ) throws -> UserDatabase {
-        func open() throws -> UserDatabase {
-            let configuration = daemon.configuration
-            let database = try UserDatabase(
-                in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
-                layerLimits: configuration.layerLimits, environment: daemon.environment)
-            database.observer = workObserver(of: uid, daemon: daemon)
-            database.onRevert = { [unowned daemon] in daemon.writes.fail(of: uid, $0) }
-            try database.space.bound(fileSize: configuration.bounds.largestDatabase)
-            return database
-        }
-        do { return try open() } catch EngineError.corrupt {
-            try ClosedDatabase(in: directory.path).checkDisk(at: daemon.environment.time())
-        }
-        // The disk returns everything now, which it may not have done before.
-        do { return try open() } catch EngineError.corrupt(let reason) {
-            daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")
-            try setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
-            return try open()
-        }
-    }
-
-    /// Counts the time of all work with a user's data as the user's.
-    private static func workObserver(of uid: UInt32, daemon: Daemon) -> WorkObserver {
-        var began = WorkTime()
-        return WorkObserver(
-            begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
-    }
-
-    /// Sets a damaged database aside, and makes a new one with what can be read of it.
-    nonisolated static func setAside(in directory: String, at time: UInt64, _ logger: Logger) throws {
-        // The database may be too damaged to say whose values it had.
-        let account = (try? AccountFile.read(in: directory))?.account
-        let report = try ClosedDatabase(in: directory).setAside(
-            at: time, account: account, isSignedIn: AccountFile.exists(in: directory))
-        guard let fileName = report.fileName else {
-            logger.error(
-                """
-                A new database was made in \(directory), as nothing was left of the old one. What an account has \
-                comes back from its remote. If something is missing, restore a backup.
-                """)
-            return
-        }
-        logger.error(
-            """
-            The damaged database was set aside as \(fileName), with \(report.salvagedValues) values saved from it. \
-            What an account has comes back from its remote. Keep the file until you are sure that nothing is missing.
-            """)
-    }
 
     /// Whether no client uses anything of the user's and no background work is due.
     var isIdle: Bool { stores.isEmpty && account.isIdle }
@@ -421,7 +291,7 @@ final class User {
 
     /// Ends what is under way, and closes the database.
     func close() {
-        recoveryTimer = nil
+        recovery.stop()
         localKeys.close()
         account.stop()
         database.close()

@@ -8,8 +8,8 @@ internal import StoreEngine
 
 /// The room for a user's data in the database and on the disk, and how many stores the user may begin.
 ///
-/// To measure either takes long, so what may be written before the next measurement is counted down. Memory has bounds of
-/// its own: see ``User/makeRoom(for:)``.
+/// To measure either takes long, so what may be written before the next measurement is counted down. Memory has bounds
+/// of its own: see ``User/makeRoom(for:)``.
 @BusActor
 final class UserRoom {
     private unowned let user: User
@@ -60,8 +60,8 @@ final class UserRoom {
     /// - Parameters:
     ///   - bytes: about how many bytes they take in the database.
     ///   - replaced: about how many bytes the values take that they replace.
-    /// - Throws: `LimitsExceeded` if it would be a store too many, `QuotaExceeded` if the database would be too large, and
-    ///   `EngineError.diskFull`.
+    /// - Throws: `LimitsExceeded` if it would be a store too many, `QuotaExceeded` if the database would be too large,
+    ///   and `EngineError.diskFull`.
     func check(for store: Store, bytes: Int, replacing replaced: Int) throws {
         if !store.isStored && !store.isLayer { try checkStores(besides: store.identifier) }
         allowance.bytes -= bytes + Self.pages
@@ -87,7 +87,7 @@ final class UserRoom {
         let maximum = daemon.configuration.bounds.databaseBytes
         // What is replaced becomes history, which gives way to the next write.
         let growth = max(0, bytes - replaced)
-        var used = try user.recovering { try database.space.size() }
+        var used = try user.recovery.retrying { try database.space.size() }
         // The values of an account that was cleared may still be there.
         if used + growth > maximum { used = try database.leftovers.shrink(toSize: maximum - growth, atMost: 64) }
         if used + growth > maximum { used = try shrinkHistory(for: growth, maximum, used) }
@@ -122,14 +122,14 @@ final class UserRoom {
         // A caller at the limit must not cause this again and again for a few bytes.
         guard historyPace.isDue || database.space.mayFree(maximum / 16) else { return used }
         return try historyPace.run {
-            try user.recovering { try database.history.shrink(toSize: max(0, maximum - maximum / 8 - bytes)) }
+            try user.recovery.retrying { try database.history.shrink(toSize: max(0, maximum - maximum / 8 - bytes)) }
         }
     }
 
     // MARK: Other devices
 
-    /// Throws `EngineError.diskFull` if the disk has no room for what other devices have written to a store. What doesn't
-    /// grow it always has.
+    /// Throws `EngineError.diskFull` if the disk has no room for what other devices have written to a store. What
+    /// doesn't grow it always has.
     func checkDisk(for plan: JoinPlan, in store: Store) throws {
         let bytes = plan.taken.reduce(0) { sum, taken in
             guard let value = taken.value.value else { return sum }
@@ -146,12 +146,12 @@ final class UserRoom {
     // MARK: The disk
 
     /// Returns the bytes that the disk has for the user's data.
-    func onDisk() throws -> Int { try onDisk(for: user.recovering { try database.space.size() }) }
+    func onDisk() throws -> Int { try onDisk(for: user.recovery.retrying { try database.space.size() }) }
 
     /// Returns the bytes that the disk has for the user's data. What is left of a full disk is for users who have little.
     /// - Parameter used: the bytes of the database.
     private func onDisk(for used: Int) throws -> Int {
-        let free = try user.recovering { try database.space.freeBytes() }
+        let free = try user.recovery.retrying { try database.space.freeBytes() }
         let left = user.directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve + free } ?? .max
         return max(left, free, Self.smallDatabase - used)
     }
