@@ -58,7 +58,7 @@ final class MoveToKey {
             for _ in 0..<3 where !sync.isPublished { try await sync.syncNow(for: .program) }
             try confirm()
         }
-        account.log(act: "\(account.userName) moved the account to a new key.")
+        account.notices.log(act: "\(account.userName) moved the account to a new key.")
     }
 
     /// If another key has stopped this device's sync, rejects it and continues under this device's key. Somebody with a

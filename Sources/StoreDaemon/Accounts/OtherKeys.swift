@@ -51,7 +51,7 @@ struct OtherKeys {
         keys.settle(account.accountIdentifier)
         account.cycles.listen()
         account.move.watch()
-        account.log(act: "\(account.userName) unlocked the account.")
+        account.notices.log(act: "\(account.userName) unlocked the account.")
     }
 
     /// Rejects the markers of other keys and continues under this device's key. Anyone who can write to the remote can
@@ -79,7 +79,7 @@ struct OtherKeys {
             }
         }
         account.cycles.listen()
-        account.log(act: "\(account.userName) rejected other keys than the one of this device.")
+        account.notices.log(act: "\(account.userName) rejected other keys than the one of this device.")
     }
 
     /// Makes the device wait for the recovery phrase of another key, because the account under its own key is gone and

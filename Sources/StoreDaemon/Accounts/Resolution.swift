@@ -31,14 +31,14 @@ struct Resolution {
         if sync.needsKey, side == .local { return try await otherKeys.reject(in: file) }
         if sync.lacksParts, side == .local {
             try await sync.acceptGaps()
-            return account.log(
+            return account.notices.log(
                 act: "\(account.userName) continued without parts of the account that have not arrived.")
         }
         // Publishing everything again repairs what is damaged in the remote.
         let isDamaged = side == .local && !sync.isReset ? try await isDamaged(in: file) : false
         guard sync.isReset || isDamaged else {
             if side == .local, try await !sync.syncAndVerify(for: .program) {
-                return account.log(act: "\(account.userName) uploaded again what was damaged in the account.")
+                return account.notices.log(act: "\(account.userName) uploaded again what was damaged in the account.")
             }
             throw BusError.store(.conflict, "There is nothing to resolve: the remote has not been emptied or replaced.")
         }
@@ -50,7 +50,7 @@ struct Resolution {
             throw error
         }
         account.cycles.listen()
-        account.log(act: "\(account.userName) resolved the account in favour of the \(side.rawValue) side.")
+        account.notices.log(act: "\(account.userName) resolved the account in favour of the \(side.rawValue) side.")
     }
 
     /// Whether the remote is damaged. Checks it now, because sync rarely reads again what it has verified, and a device

@@ -117,7 +117,7 @@ struct SignIn {
         account.attempts.change { keys.settle(account.accountIdentifier) }
         account.cycles.listen()
         account.move.watch()
-        account.log(
+        account.notices.log(
             act: "\(account.userName) signed in to \(url)\(remote.wasMade ? ", where an account was made" : "").",
             warning: RemoteAddress.warning(of: url).map { "\(url): \($0)" })
     }
@@ -135,6 +135,6 @@ struct SignIn {
         account.cycles.forgetRefusal()
         account.sync.postpone(error)
         account.cycles.listen()
-        account.log(act: "\(account.userName) renewed the credentials for \(url).")
+        account.notices.log(act: "\(account.userName) renewed the credentials for \(url).")
     }
 }

@@ -58,7 +58,7 @@ struct SignOut {
         account.cycles.stopListening()
         account.url = ""
         if keepsValues { try account.sync.signOut(keepingValues: true) }
-        account.log(act: "\(account.userName) signed out.")
+        account.notices.log(act: "\(account.userName) signed out.")
         account.daemon.armIdleTimer()
         try leaving.get()
     }

@@ -2,7 +2,6 @@
 
 internal import Files
 internal import Logging
-internal import PropertyList
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -22,9 +21,7 @@ final class UserAccount {
     unowned let daemon: Daemon
     /// The account's user, until ``stop()``. A weak reference would slow down every use of the user.
     private(set) var user: User?
-    let subscribers = AccountSubscribers()
-    /// The number of subscriptions to the user's stores.
-    private var storeSubscriptions = 0
+    private(set) lazy var notices = AccountNotices(of: self)
     private(set) lazy var cycles = AccountCycles(of: self)
     let attempts = Attempts()
     let history = HistoryWork()
@@ -34,7 +31,6 @@ final class UserAccount {
     private(set) lazy var move = MoveToKey(of: self)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
-    private var log = AccountLog()
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
         if knownName == nil { knownName = UserName.nameAtOnce(of: uid) }
@@ -183,15 +179,20 @@ final class UserAccount {
             }
         }
         sync.onNotice = { [weak self] notice in
-            BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.tell(notice) }
+            BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.notices.tell(notice) }
         }
         sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
         sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
         sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewNameLater() } }
         sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
-        sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.tellState() } }
+        sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.noteState() } }
         sync.keyNames = { [weak self] in BusActor.assumeIsolated { self?.keys.names ?? [] } }
         cycles.connect(sync)
+    }
+
+    private func noteState() {
+        notices.tellState()
+        daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)
     }
 
     /// Throws if there is no room on the disk or in memory for what other devices have written.
@@ -221,7 +222,7 @@ final class UserAccount {
     }
 
     /// Whether no account is signed in, no client subscribes and no call waits for an answer.
-    var isIdle: Bool { !sync.isSignedIn && subscribers.isEmpty && callsUnderWay == 0 && storeSubscriptions == 0 }
+    var isIdle: Bool { !sync.isSignedIn && notices.isUnheard && callsUnderWay == 0 }
 
     // MARK: Changing
 
@@ -343,89 +344,6 @@ final class UserAccount {
 
     private func logUnwritten(_ error: any Error) {
         daemon.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
-    }
-
-    // MARK: Signals
-
-    /// Subscribes a client through a path.
-    func subscribe(_ client: Client, _ peer: Peer, at path: String) {
-        subscribers.add(client, at: path) { [unowned self] in
-            // A failure means that the connection to the bus is lost, and with it every subscriber.
-            try? daemon.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
-                try append(stateFor: client, to: signal)
-            }
-        }
-    }
-
-    /// Notes that the number of subscriptions to the user's stores has changed.
-    func subscribersChanged(by difference: Int) {
-        storeSubscriptions += difference
-        sync.hasSubscribers = storeSubscriptions > 0
-    }
-
-    private func tell(_ notice: StoreNotice) {
-        guard let store = user?.storeInUse(notice.store.identifier) else { return }
-        var info: [String: Value] = [:]
-        if let device = notice.device { info["origin-device"] = .string(Text(device)) }
-        if notice.reason == .quotaViolationChange {
-            info.merge(Self.quotaInfo(notice.store.usage, database.limits)) { $1 }
-        } else if notice.reason == .accountChange {
-            store.measure()
-        }
-        store.notify(notice.reason, keys: notice.keys, info: info)
-    }
-
-    private static func quotaInfo(_ usage: Usage, _ limits: Limits) -> [String: Value] {
-        let isKeys = usage.keys > limits.keys
-        return [
-            "limit": .string(isKeys ? "keys" : "total-bytes"),
-            "needed": .integer(Int64(isKeys ? usage.keys : usage.bytes)),
-            "available": .integer(0),
-        ]
-    }
-
-    private func tellState() {
-        daemon.logger.debug("The account of \(userName) is \(sync.state.status.rawValue).")
-        // While a cycle is under way, it isn't known yet whether the account works.
-        if !sync.isSignedIn {
-            log.forget()
-        } else if sync.lastError != nil || sync.state != .syncing {
-            let line = log.note(sync.lastError, ofUser: userName, EventLoop.now)
-            if let line {
-                // A server's text may have what was sent to it.
-                let credentials = try? saved.read()?.credentials
-                daemon.logger.log(level: line.level, "\(credentials?.removed(from: line.text) ?? line.text)")
-            }
-        }
-        subscribers.tell()
-        daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)
-    }
-
-    /// Logs something that the user has done with the account, unless there were many such lines lately.
-    /// - Parameter warning: what administrators should know about it.
-    func log(act text: String, warning: String? = nil) {
-        guard let line = log.note(act: text, EventLoop.now) else { return }
-        daemon.logger.log(level: line.level, "\(line.text)")
-        if let warning { daemon.logger.warning("\(warning)") }
-    }
-
-    /// Maps an error for a client. A sandboxed app doesn't learn where the account is.
-    func told(_ error: RemoteError, to client: Client) -> BusError {
-        BusError(mapping: error, for: client)
-    }
-
-    /// Writes a signal's arguments: the state that a client may see.
-    private func append(stateFor client: Client, to signal: Message) throws {
-        try signal.append(sync.state.status.rawValue)
-        try signal.appendDictionary {
-            try signal.append(entry: "account-identifier", text: accountIdentifier)
-            try signal.append(entry: "initial-sync-done", .boolean(isDownloaded))
-            try signal.append(entry: "encrypted", .boolean(isEncrypted))
-            guard let error = sync.lastError else { return }
-            let told = told(error, to: client)
-            try signal.append(entry: "error-name", .string(Text(told.name)))
-            try signal.append(entry: "error-message", text: told.message)
-        }
     }
 
     // MARK: Properties

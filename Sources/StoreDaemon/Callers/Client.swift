@@ -101,7 +101,7 @@ final class Client: PeerContext {
             store.release()
         }
         for (path, account) in accounts where isWanted(account.user) {
-            account.subscribers.remove(self, at: path)
+            account.notices.unsubscribe(self, at: path)
             accounts[path] = nil
         }
     }

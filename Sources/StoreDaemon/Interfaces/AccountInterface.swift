@@ -218,14 +218,14 @@ extension UserAccount {
         _ = try call.message.readFlags()
         let client = daemon.clients.client(call.peer)
         let path = call.message.path ?? path
-        if !subscribers.contains(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
+        if !notices.isSubscribed(client, at: path) { try daemon.clients.checkSubscriptions(of: client) }
         daemon.clients.hold(self, at: path, client, call.peer)
-        subscribe(client, call.peer, at: path)
+        notices.subscribe(client, call.peer, at: path)
         try call.reply()
     }
 
     fileprivate func unsubscribe(_ call: MethodCall, _ daemon: Daemon) throws {
-        subscribers.remove(daemon.clients.client(call.peer), at: call.message.path ?? path)
+        notices.unsubscribe(daemon.clients.client(call.peer), at: call.message.path ?? path)
         try call.reply()
     }
 
@@ -331,7 +331,8 @@ extension UserAccount {
                     try message.append(account.sync.lastError.map { BusError(remote: $0).name } ?? "")
                 },
                 .property("LastErrorMessage", "s", changes: .silently, on: daemon) { account, message, client in
-                    try message.append(text: account.sync.lastError.map { account.told($0, to: client).message } ?? "")
+                    let told = account.sync.lastError.map { AccountNotices.told($0, to: client).message }
+                    try message.append(text: told ?? "")
                 },
                 .property("LastErrorReason", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
                     try message.append(account.sync.lastError?.reason?.rawValue ?? "")

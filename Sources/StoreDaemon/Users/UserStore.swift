@@ -166,7 +166,7 @@ final class UserStore {
     /// A subscription to a domain counts once, although it is to the layer for this host as well.
     private func count(_ client: Client, _ path: String, by difference: Int) {
         guard let layer else {
-            user.account.subscribersChanged(by: difference)
+            user.account.notices.noteStoreSubscriptions(by: difference)
             return client.noteSubscription(.objects, by: difference)
         }
         if !layer.isHost || path.hasSuffix(BusNames.hostSuffix) { client.noteSubscription(.domains, by: difference) }
