@@ -29,7 +29,7 @@ final class Arrivals {
     /// that a bus allows a user, 256, can't take all of ``limit``.
     static let crowdedSenderLimit = 192 << 10
     /// The bytes that the calls of a user's senders may take while these are examined, which may take long.
-    nonisolated static let userLimit = 2 << 20
+    nonisolated static let userLimit = 4 << 20
     /// The bytes that all senders' calls may take before each sender may have less.
     nonisolated static let roomyLimit = 16 << 20
     /// The bytes that all senders' calls may take.
@@ -128,27 +128,42 @@ final class Arrivals {
         guard let name = call.sender else { return }
         let isFirst = senders[name] == nil
         let isInLine = senders[name]?.holdsCalls == true
-        add(call, to: &senders[name, default: Sender()])
-        if isFirst { ask(name) } else if senders[name]?.peer != nil, !isInLine { line.append(name) }
+        guard senders[name]?.peer != nil else {
+            add(call, to: &senders[name, default: Sender()])
+            if isFirst { ask(name) }
+            return
+        }
+        if keep(call, in: &senders[name, default: Sender()], evenIfLarge: false) {
+            if !isInLine { line.append(name) }
+        } else {
+            // Nothing of a known sender is refused here. What is held of it is bounded.
+            while let earlier = takeCall(of: name) { giveBack(earlier, of: name) }
+            giveBack(call, of: name)
+        }
     }
 
     private func add(_ call: Message, to sender: inout Sender) {
         // The rest of a flood isn't even measured.
-        if sender.refusals == Self.refusalLimit { return }
+        if sender.refusals == Self.refusalLimit || keep(call, in: &sender, evenIfLarge: true) { return }
+        sender.refusals += 1
+        refuse(call, Self.tooMuch)
+    }
+
+    /// - Returns: whether there is room for the call.
+    private func keep(_ call: Message, in sender: inout Sender, evenIfLarge: Bool) -> Bool {
         let size = call.argumentSize(atMost: Self.largeCall).map { $0 + Self.overhead + (call.path?.utf8.count ?? 0) }
+        if size == nil, !evenIfLarge { return false }
         let added = Held(bytes: size ?? 0, largeCalls: size == nil ? 1 : 0)
         let most = held.bytes + added.bytes <= Self.roomyLimit ? Self.senderLimit : Self.crowdedSenderLimit
         let fits =
             !sender.isRefused && sender.held.bytes + added.bytes <= most && (held + added).fitsAll
             && (sender.user.map { (heldOfUsers[$0, default: Held()] + added).fitsUser } ?? true)
         // A large call is kept as it arrived. Its size is limited by what the bus lets through.
-        guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else {
-            sender.refusals += 1
-            return refuse(call, Self.tooMuch)
-        }
+        guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else { return false }
         sender.append(kept, added)
         held = held + added
         if let user = sender.user { heldOfUsers[user] = heldOfUsers[user, default: Held()] + added }
+        return true
     }
 
     private func ask(_ name: String) {
@@ -187,18 +202,23 @@ final class Arrivals {
     private func takeCall(of name: String) -> Message? {
         guard let (call, size) = senders[name]?.takeFirst() else { return nil }
         held = held - size
-        if let user = senders[name]?.user {
-            let rest = heldOfUsers[user, default: Held()] - size
-            let isNothing = rest.bytes == 0 && rest.largeCalls == 0
-            heldOfUsers[user] = isNothing ? nil : rest
-            if isNothing { for name in refusedOfUsers.removeValue(forKey: user) ?? [] { senders[name] = nil } }
-        }
         return call
+    }
+
+    /// Counts a sender's calls no longer against its user, because it has been examined.
+    private func noteExamined(_ name: String) {
+        guard let sender = senders[name], let user = sender.user else { return }
+        senders[name]?.user = nil
+        let rest = heldOfUsers[user, default: Held()] - sender.held
+        let isNothing = rest.bytes == 0 && rest.largeCalls == 0
+        heldOfUsers[user] = isNothing ? nil : rest
+        if isNothing { for name in refusedOfUsers.removeValue(forKey: user) ?? [] { senders[name] = nil } }
     }
 
     /// - Returns: the number of refusals.
     @discardableResult
     private func refuseAll(of name: String, _ error: BusError) -> Int {
+        noteExamined(name)
         var count = 0
         while let call = takeCall(of: name) {
             refuse(call, error)
@@ -223,6 +243,7 @@ final class Arrivals {
         peer.context = context
         connection.peers.insert(peer)
         let hasUnanswered = senders[name]?.refusals == Self.refusalLimit
+        noteExamined(name)
         senders[name]?.peer = peer
         giveSomeBack(of: name)
         if hasUnanswered { onUnanswered?(peer) }
@@ -231,14 +252,18 @@ final class Arrivals {
     private func giveSomeBack(of name: String) {
         for _ in 0..<Self.mostAtOnce {
             guard let call = takeCall(of: name) else { break }
-            if sd_bus_enqueue_for_read(connection.bus, call.message) >= 0 {
-                senders[name]?.returned += 1
-            } else {
-                refuse(call, Self.tooMuch)
-            }
+            giveBack(call, of: name)
         }
         endIfDone(name)
         if senders[name]?.holdsCalls == true { line.append(name) }
+    }
+
+    private func giveBack(_ call: Message, of name: String) {
+        if sd_bus_enqueue_for_read(connection.bus, call.message) >= 0 {
+            senders[name]?.returned += 1
+        } else {
+            refuse(call, Self.tooMuch)
+        }
     }
 
     /// Gives some more calls back, after a round, unless some of the last ones are still to be dispatched.

@@ -155,6 +155,30 @@ struct ArrivalTests {
         #expect(server.holdsCalls == false)
     }
 
+    @Test func `a known caller's large calls come in their order while its first ones are given back`() async throws {
+        var end: (@BusActor (Result<PeerContext?, BusError>) -> Void)?
+        server.peers.examine = { _, done in end = done }
+        let client = try bus.connect()
+        var (answers, expected) = (0, 0)
+        func send(_ count: Int, filling: Int) throws {
+            for _ in 0..<count {
+                try start(note(UInt32(expected), on: client, filling: filling), on: client) { answers += 1 }
+                expected += 1
+            }
+        }
+        try send(80, filling: 0)
+        try await eventually { end != nil }
+        try waitForBus(client)
+        end?(.success(nil))
+        for _ in 0..<6 {
+            try send(1, filling: 100 << 10)
+            try send(2, filling: 0)
+        }
+        try await eventually { answers == expected }
+        #expect(notes.numbers == Array(0..<UInt32(expected)))
+        #expect(server.holdsCalls == false)
+    }
+
     @Test func `the calls of a caller that can't be examined are refused`() async throws {
         server.peers.examine = { _, done in done(.failure(.limitsExceeded("Call again."))) }
         let client = try bus.connect()
