@@ -135,9 +135,9 @@ struct SettingsTests {
         try await withSettings("[User]\nDatabaseBytes=1M\n") { machine, _ in
             let store = try machine.store()
             for round in 0..<20 {
-                try await store.set("key", .data([UInt8](repeating: UInt8(round), count: 600 << 10)))
+                try await store.set("key", .data([UInt8](repeating: UInt8(round), count: 900 << 10)))
             }
-            #expect(try await store.value("key") == .data([UInt8](repeating: 19, count: 600 << 10)))
+            #expect(try await store.value("key") == .data([UInt8](repeating: 19, count: 900 << 10)))
             let refused = await failure {
                 try await store.set("key", .data([UInt8](repeating: 1, count: 1000 << 10)))
                 try await store.set("other", .data([UInt8](repeating: 1, count: 500 << 10)))

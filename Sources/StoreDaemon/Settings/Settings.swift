@@ -70,7 +70,7 @@ package struct UserBounds: Equatable, Sendable {
     /// Makes the default bounds.
     package init() {}
 
-    /// The largest size of the database's file, in bytes. Only removals and changes from other devices may use what is
-    /// above ``databaseBytes``.
-    var largestDatabase: Int { databaseBytes + databaseBytes / 4 }
+    /// The largest size of the database's file, in bytes. Only removals, changes from other devices, and values that are
+    /// replaced and become history may use what is above ``databaseBytes``.
+    var largestDatabase: Int { databaseBytes + databaseBytes / 4 + min(databaseBytes, 16 << 20) }
 }
