@@ -40,9 +40,9 @@ enum DateWord {
         var parts = tm()
         gmtime_r(&time, &parts)
         parts.tm_isdst = -1
-        let (hour, minute) = (parts.tm_hour, parts.tm_min)
+        let (day, hour, minute) = (parts.tm_mday, parts.tm_hour, parts.tm_min)
         let offset = Double(shown - mktime(&parts))
-        return (clock - offset, (parts.tm_hour, parts.tm_min) == (hour, minute))
+        return (clock - offset, (parts.tm_mday, parts.tm_hour, parts.tm_min) == (day, hour, minute))
     }
 
     /// Returns the impossible part of a time or a zone, such as 24:00, 09:30:60 or +25:00; `nil` if there is none.
