@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a sync cycle does, and in which order. Only this file decides it: the service, each form of the simulation and
-// the conformance suite's device carry out its actions and report the result of each.
+// What a sync cycle does, and in which order. The service, each form of the simulation and the conformance suite's
+// device carry out its actions and report the result of each.
 //
 //   pull → read and join each store that has news → end the pull → keep its cursor
 //        → begin a push → sync the disk → upload each store → end the push → mark exactly that as published
