@@ -86,7 +86,7 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         /// The recovery phrase is right, but the remote also has markers of other keys.
         case otherKeys
         /// The caller wants an encrypted account, and the one in the remote is not.
-        case inPlain
+        case unencrypted
         /// This device can't read or write its own copy of the account; its disk may be full.
         case device
     }

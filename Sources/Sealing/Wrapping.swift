@@ -4,7 +4,7 @@ internal import Crypto
 
 /// How a device encodes an account's blobs, and how it names segments and assigns keys to buckets.
 package enum Wrapping: Sendable {
-    /// In plain.
+    /// Unencrypted.
     case plain
     /// Encrypted under the account's key.
     case sealed(BlobKeys)

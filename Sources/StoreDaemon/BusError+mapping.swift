@@ -103,7 +103,7 @@ extension BusError {
             case .unsupported: .store(.backendUnsupported, sentence)
             case .keyNeeded: .store(.keyNeeded, sentence)
             case .keyWrong: .store(.keyWrong, sentence)
-            case .inPlain, .otherKeys: .store(.conflict, sentence)
+            case .unencrypted, .otherKeys: .store(.conflict, sentence)
             case .device: .inputOutput(sentence)
             }
     }

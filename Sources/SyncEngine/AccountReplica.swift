@@ -63,7 +63,7 @@ package final class AccountReplica {
         let names = remote.aliases.union([remote.identifier])
         let encrypted = try database.names.encrypted(among: names).union(names.intersection(keyNames()))
         if encrypted.isEmpty { return remote }
-        guard let rest = remote.without(encrypted) else { throw RemoteError.inPlain }
+        guard let rest = remote.without(encrypted) else { throw RemoteError.unencrypted }
         return rest
     }
 
@@ -135,8 +135,8 @@ package final class AccountReplica {
 }
 
 extension RemoteError {
-    static let inPlain = RemoteError(
-        .inPlain,
+    static let unencrypted = RemoteError(
+        .unencrypted,
         "The account that is here is not encrypted, although this device knows it as encrypted. Somebody who can write "
             + "to the remote has replaced it.")
 }
@@ -189,7 +189,7 @@ extension AccountReplica: BackendUser {
             // To examine a name reads the database and the keys' files, and the names rarely change between two pulls.
             let areKnown = pull.account.aliases.union([pull.account.identifier]).isSubset(of: identifiers)
             found = areKnown ? pull.account : try genuine(pull.account)
-        } catch let error as RemoteError where error.code == .inPlain {
+        } catch let error as RemoteError where error.code == .unencrypted {
             found = nil
         }
         guard let remote = found, remote.isNamed(database.account.identifier) else {

@@ -268,7 +268,7 @@ extension AccountSync.State {
         case .unavailable: self = .offline
         case .unauthorized: self = .authFailed
         case .reset, .keyNeeded: self = .paused
-        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .keyWrong, .otherKeys, .inPlain, .device:
+        case .denied, .full, .noAccount, .tooNew, .damaged, .unsupported, .keyWrong, .otherKeys, .unencrypted, .device:
             self = .error
         }
     }

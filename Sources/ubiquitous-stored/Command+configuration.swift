@@ -41,7 +41,7 @@ extension Command {
     // MARK: Directories
 
     func defaultStateDirectory() throws -> String {
-        if let directory = Environment["STATE_DIRECTORY"], !directory.isEmpty {
+        if let directory = ProcessEnvironment["STATE_DIRECTORY"], !directory.isEmpty {
             return String(directory.split(separator: ":")[0])
         }
         if effectiveMode == .system { return "/var/lib/ubiquitous-store" }
@@ -49,22 +49,22 @@ extension Command {
     }
 
     private var runtimeDirectory: String? {
-        if let directory = Environment["RUNTIME_DIRECTORY"], !directory.isEmpty {
+        if let directory = ProcessEnvironment["RUNTIME_DIRECTORY"], !directory.isEmpty {
             return String(directory.split(separator: ":")[0])
         }
         if effectiveMode == .system { return try? existing("/run/ubiquitous-stored") }
-        guard let directory = Environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else { return nil }
+        guard let directory = ProcessEnvironment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else { return nil }
         return try? existing(directory + "/ubiquitous-stored")
     }
 
     private var effectiveManifestDirectories: [String] {
         if !manifestDirectories.isEmpty { return manifestDirectories }
         if effectiveMode == .system { return InstalledManifests.systemDirectories }
-        return InstalledManifests.directories { Environment[$0] }
+        return InstalledManifests.directories { ProcessEnvironment[$0] }
     }
 
     func userDirectory(_ directory: BaseDirectory) throws -> String {
-        guard let path = directory.path(in: { Environment[$0] }) else {
+        guard let path = directory.path(in: { ProcessEnvironment[$0] }) else {
             throw DaemonError(
                 "Neither \(directory.variable) nor HOME is set; name the directory with --state-directory.")
         }

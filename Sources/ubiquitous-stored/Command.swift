@@ -84,7 +84,7 @@ struct Command: ParsableCommand {
         StandardStreams.occupy()
         let program = CommandLine.arguments.first?.split(separator: "/").last
         if program == "ubiquitousctl" || program == "defaults" { return ControlProgram.main() }
-        main(Environment.complete(Array(CommandLine.arguments.dropFirst())))
+        main(ProcessEnvironment.complete(Array(CommandLine.arguments.dropFirst())))
     }
 
     func run() throws {

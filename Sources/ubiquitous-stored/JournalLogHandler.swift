@@ -10,7 +10,7 @@ struct JournalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
 
     private static let longestLine = 8192
-    private let writesForJournal = Environment["JOURNAL_STREAM"] != nil
+    private let writesForJournal = ProcessEnvironment["JOURNAL_STREAM"] != nil
 
     init(logLevel: Logger.Level) {
         self.logLevel = logLevel

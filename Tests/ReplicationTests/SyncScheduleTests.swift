@@ -237,7 +237,7 @@ struct SyncScheduleTests {
         expectBegin(&schedule, seconds(2), uploads: true)
     }
 
-    @Test func `a pass that only looks does not put an upload off`() {
+    @Test func `a cycle that only polls does not put an upload off`() {
         var schedule = schedule()
         _ = schedule.begin(start)
         schedule.noteChange(start)
@@ -251,7 +251,7 @@ struct SyncScheduleTests {
         expectBegin(&schedule, seconds(1), uploads: true)
     }
 
-    @Test func `what happens during a pass is for the next one`() {
+    @Test func `what happens during a cycle is for the next one`() {
         var schedule = schedule(givesHints: true)
         _ = schedule.begin(start)
         schedule.noteHint(start + 10)

@@ -121,7 +121,7 @@ struct AccountLeavingTests {
         let error = #expect(throws: RemoteError.self) {
             try device.sync.signIn(to: plain, as: RemoteAccount(identifier: "K"), bringingValues: false)
         }
-        #expect(error?.code == .inPlain)
+        #expect(error?.code == .unencrypted)
         let both = RemoteAccount(identifier: "K", aliases: ["P"])
         try device.sync.signIn(to: plain, as: both, bringingValues: false)
         #expect(try device.database.account.identifier == "P" && device.value("secret") == nil)

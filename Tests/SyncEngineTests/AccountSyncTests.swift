@@ -75,7 +75,7 @@ struct AccountSyncTests {
         #expect(device.notices == ["initialSyncChange default theirs"])
     }
 
-    @Test func `a store that is taken into use again during a pass is downloaded with the next one`() async throws {
+    @Test func `a store that is taken into use again during a cycle is downloaded with the next one`() async throws {
         let backend = ScriptedBackend()
         await backend.change { $0.changes = ["app": arriving(["k": 1]), "other": arriving(["k": 2])] }
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)
@@ -84,18 +84,18 @@ struct AccountSyncTests {
 
         await backend.hold()
         device.sync.noteHint()
-        let pass = device.startCycle()
+        let cycle = device.startCycle()
         await backend.someoneWaits()
         let store = try device.store()
         try device.database.remember(store: store)
         await backend.letGo()
-        await pass.value
+        await cycle.value
         try await device.syncNow()
         #expect(store.isDownloaded)
         #expect(try device.value("k") == 1)
     }
 
-    @Test func `a store that is forgotten while a pass brings news of it arrives with all that there is`() async throws
+    @Test func `a store that is forgotten while a cycle brings news of it arrives with all that there is`() async throws
     {
         let backend = ScriptedBackend()
         await backend.change { $0.changes = ["app": arriving(["k": 1])] }
@@ -107,13 +107,13 @@ struct AccountSyncTests {
         }
         await backend.hold()
         device.sync.noteHint()
-        let pass = device.startCycle()
+        let cycle = device.startCycle()
         await backend.someoneWaits()
         let store = try device.store()
         _ = try device.database.forget(store: "app")
         try device.database.remember(store: store)
         await backend.letGo()
-        await pass.value
+        await cycle.value
         try await device.syncNow()
         #expect(store.isDownloaded)
         #expect(device.notices == ["initialSyncChange k", "initialSyncChange k later"])
@@ -146,7 +146,7 @@ struct AccountSyncTests {
         #expect(device.sync.state == .idle)
     }
 
-    @Test func `whoever asks while a pass pauses the account is told why`() async throws {
+    @Test func `whoever asks while a cycle pauses the account is told why`() async throws {
         let backend = ScriptedBackend()
         await backend.change { $0.changes = ["app": arriving(["k": 1])] }
         try device.sync.signIn(to: backend, as: RemoteAccount(identifier: "A"), bringingValues: false)

@@ -56,7 +56,7 @@ final class BlobAccount<Storage: BlobStorage> {
             found = try await makeAccount()
             wasMade = true
         } else if protection.held != nil, found.sealed.isEmpty, found.damaged.isEmpty {
-            throw RemoteError(.inPlain, "The account that is here is not encrypted.")
+            throw RemoteError(.unencrypted, "The account that is here is not encrypted.")
         }
         identifiers = []
         do throws(RemoteError) { identifiers = try await choose(among: found, isOpening: true) } catch {
@@ -157,7 +157,7 @@ final class BlobAccount<Storage: BlobStorage> {
         if sealed.isEmpty, found.damaged.isEmpty {
             throw found.plain.isEmpty
                 ? RemoteError(.noAccount, "There is no account here yet.")
-                : RemoteError(.inPlain, "The account that is here is not encrypted, so it has no recovery phrase.")
+                : RemoteError(.unencrypted, "The account that is here is not encrypted, so it has no recovery phrase.")
         }
         let opened = Set(
             sealed.map(\.identifier).filter { identifier in

@@ -9,7 +9,7 @@ struct FoundUploads {
     /// The head that was uploaded last under the key.
     private var newest: Head?
     /// The unencrypted heads.
-    private var inPlain: [Head] = []
+    private var unencrypted: [Head] = []
     /// How many heads could not be read.
     private var unread = 0
 
@@ -26,7 +26,7 @@ struct FoundUploads {
             if let written = try? wrapping.head(bytes, in: memory) {
                 if written.head.time >= newest?.time ?? 0 { newest = written.head }
             } else if let written = try? WrittenHead(decoding: bytes, in: memory) {
-                inPlain.append(written.head)
+                unencrypted.append(written.head)
             } else {
                 unread += 1
             }
@@ -53,8 +53,8 @@ struct FoundUploads {
     /// Returns a step about uploads and keys other than the account's; none if there are none.
     func leftovers(_ others: [SealedMarker], _ held: HeldKey) -> [BackendCheck] {
         var sentences: [String] = []
-        if !inPlain.isEmpty {
-            let names = inPlain.prefix(5).map { "\"\($0.device.name)\" on \(DayText.utc($0.time))" }
+        if !unencrypted.isEmpty {
+            let names = unencrypted.prefix(5).map { "\"\($0.device.name)\" on \(DayText.utc($0.time))" }
             sentences.append("Uploaded without encryption, and not read any more: by \(names.joined(separator: ", ")).")
         }
         if unread > 0 { sentences.append("Uploads that are damaged or under another key: \(unread).") }
@@ -69,7 +69,7 @@ struct FoundUploads {
         }
         if sentences.isEmpty { return [] }
         // The service removes what is left from before a move. Later uploads are from a device that doesn't know of it.
-        let isLate = !inPlain.isEmpty && held.former.areRemoved
+        let isLate = !unencrypted.isEmpty && held.former.areRemoved
         return [BackendCheck(step: "leftovers", isPassed: !isLate, detail: sentences.joined(separator: " "))]
     }
 

@@ -84,7 +84,7 @@ extension RemoteError.Code {
         case .keyNeeded: "this device doesn't have its key"
         case .keyWrong: "the recovery phrase belongs to another account"
         case .otherKeys: "it is under several keys"
-        case .inPlain: "it is not encrypted"
+        case .unencrypted: "it is not encrypted"
         case .device: "this device can't write"
         }
     }

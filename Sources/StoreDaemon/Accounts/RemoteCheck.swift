@@ -67,7 +67,7 @@ struct RemoteCheck {
             let remote = try await account.keys.withKeys(at: request.url, request.encryption, isTrial: true) {
                 protection, _ in try await open(protection, for: present)
             }
-            guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.inPlain, SignIn.inUse)) }
+            guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.unencrypted, SignIn.inUse)) }
         } catch let error as RemoteError {
             let error = present.failure(error, hasPhrase: request.hasPhrase)
             let isNoObstacle =

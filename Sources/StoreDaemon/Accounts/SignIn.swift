@@ -24,7 +24,7 @@ struct SignIn {
 
     private var keys: AccountKeys { account.keys }
 
-    private static let notEncrypted = RemoteError(.inPlain, "The account that is here is not encrypted.")
+    private static let notEncrypted = RemoteError(.unencrypted, "The account that is here is not encrypted.")
 
     /// Why values don't go along into an account.
     static let inUse = "The account already has data. Values can be brought only into a new account."

@@ -62,7 +62,7 @@ extension UserDatabase {
             } else {
                 let stores = bringsValues ? HiddenStores.isAppStore : "NOT synchronized"
                 for account in shown {
-                    try db.carry(
+                    try db.migrate(
                         from: account, to: entered, ids: replicaIDs, under: origin, time: environment.time(),
                         stores: stores, replaces: account.id == former.id)
                 }
@@ -121,7 +121,7 @@ extension UserDatabase {
     /// Renames the current account to the smallest identifier of several that are the same account.
     ///
     /// The device may have been signed in to it under the others too. What it has there must have been joined before
-    /// (see ``statesOfOthers(named:)``). What is pending in stores that were removed from this device is carried over here.
+    /// (see ``statesOfOthers(named:)``). What is pending in stores that were removed from this device is migrated over here.
     /// - Parameter aliases: the other identifiers.
     /// - Returns: the loaded stores, with what has changed in them.
     @discardableResult
@@ -145,7 +145,7 @@ extension UserDatabase {
                 guard let other = try db.account(named: name) else { continue }
                 guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(name)\"") }
                 try db.saveOrigin(origin)
-                try db.carry(
+                try db.migrate(
                     from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),
                     changes: "\(Cause.isOwn) AND sequence > published")
                 try db.deleteReplicas("account = ?", [other.id])
@@ -230,7 +230,7 @@ extension UserDatabase {
             arguments: ["account": account.id, "downloaded": account.isDownloaded])
         // What is left belongs to stores that this device already has in the account.
         guard let none = try db.account(Account.none) else { throw EngineError.corrupt("an account has no row") }
-        try db.carry(from: none, to: account, ids: replicaIDs, under: origin, time: environment.time())
+        try db.migrate(from: none, to: account, ids: replicaIDs, under: origin, time: environment.time())
         try db.deleteReplicas("account = ?", [Account.none])
     }
 }
@@ -245,7 +245,7 @@ extension Store {
         generation = max(generation, fresh.generation)
         knownFrom = fresh.knownFrom
         shared = fresh.shared
-        overlay = fresh.overlay
+        local = fresh.local
         previous = fresh.previous
     }
 }

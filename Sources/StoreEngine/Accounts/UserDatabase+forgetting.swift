@@ -84,7 +84,7 @@ extension UserDatabase {
                 // The previous account's values disappear with the next download, but this store has to stay as it is.
                 guard store.hasPreviousValues, let previous else { return }
                 try db.saveOrigin(origin)
-                try db.carry(
+                try db.migrate(
                     from: previous, to: account, ids: replicaIDs, under: origin, time: environment.time(),
                     stores: "id = \(store.id)")
                 try skipReplicaIDs(db)

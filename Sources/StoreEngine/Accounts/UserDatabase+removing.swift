@@ -16,7 +16,7 @@ extension UserDatabase {
         let store = try store(identifier)
         let visible = store.values.keys.sorted()
         guard store.stageRemovals() else { return nil }
-        let replicas = [store.shared, store.overlay].filter(\.isStored)
+        let replicas = [store.shared, store.local].filter(\.isStored)
         for replica in replicas { enqueue(replica: replica, in: store) { try $0.clearHistory(of: replica) } }
         enqueueGeneration(of: store)
         try commit()
@@ -29,7 +29,7 @@ extension Store {
     /// Stages a tombstone for each entry with a value.
     /// - Returns: whether there was one.
     fileprivate func stageRemovals() -> Bool {
-        let entries = [shared, overlay].map { replica in
+        let entries = [shared, local].map { replica in
             (replica, replica.records.filter { $0.value.holdsBytes }.map(\.key))
         }
         if entries.allSatisfy(\.1.isEmpty) { return false }

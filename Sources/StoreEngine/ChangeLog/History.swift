@@ -52,7 +52,7 @@ package struct History {
     package func values(of key: Key, in store: Store) throws(EngineError) -> [FormerValue] {
         let isLocal = store.localKeys.contains(key)
         return try database.read { db in
-            var values = try formerValues(of: key, in: store.overlay, limits: store.limits, db)
+            var values = try formerValues(of: key, in: store.local, limits: store.limits, db)
             if !isLocal {
                 let shared = try formerValues(of: key, in: store.shared, limits: store.limits, db)
                 values = values.merged(with: shared) { $0.end > $1.end }
@@ -154,7 +154,7 @@ package struct History {
 
     private func forget(_ removed: [Int64: [FormerChange]]) {
         for store in database.loadedStores {
-            for replica in [store.shared, store.overlay] {
+            for replica in [store.shared, store.local] {
                 if let changes = removed[replica.id], !changes.isEmpty { replica.forget(changes) }
             }
         }
@@ -193,7 +193,7 @@ extension FormerValue.Reason {
             case .written: successor.length == nil ? .removed : .replaced
             case .joined, .dropped: .merge
             case .downloaded: .initialSync
-            case .carried: .account
+            case .migrated: .account
             }
     }
 }

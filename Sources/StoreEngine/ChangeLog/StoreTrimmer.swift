@@ -13,7 +13,7 @@ struct StoreTrimmer {
     /// Removes history and tombstones that are no longer kept, once there are enough of them to be worth it.
     func trim(_ store: Store) {
         trim(store.shared, of: store)
-        trim(store.overlay, of: store)
+        trim(store.local, of: store)
     }
 
     // What can't be removed now is removed with a later change.

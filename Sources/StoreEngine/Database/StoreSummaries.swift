@@ -114,7 +114,7 @@ package struct StoreSummaries {
     /// The replicas in memory that writes change, by their ids.
     private var loadedReplicas: [Int64: Replica] {
         database.loadedStores.reduce(into: [:]) { replicas, store in
-            for replica in [store.shared, store.overlay] { replicas[replica.id] = replica }
+            for replica in [store.shared, store.local] { replicas[replica.id] = replica }
         }
     }
 
@@ -122,7 +122,7 @@ package struct StoreSummaries {
 
     /// Notes the summaries of a store that leaves memory.
     func note(_ store: Store) {
-        for replica in [store.shared, store.overlay] where replica.isStored {
+        for replica in [store.shared, store.local] where replica.isStored {
             database.replicaSummaries.add(replica.summary, of: replica.id)
         }
     }

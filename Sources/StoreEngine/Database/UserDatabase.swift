@@ -183,7 +183,7 @@ package final class UserDatabase {
     func unload(_ store: Store) {
         guard stores.remove(store) else { return }
         summaries.note(store)
-        for replica in [store.shared, store.overlay, store.previous] {
+        for replica in [store.shared, store.local, store.previous] {
             if let replica, !replica.isStored { replicaIDs.takeBack(replica.id) }
         }
     }

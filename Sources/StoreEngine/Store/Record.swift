@@ -12,14 +12,14 @@ package enum Cause: Int64, Sendable {
     /// A value from the first download of the account.
     case downloaded = 2
     /// Carried over when the account changed, or removed from the device-local part when the key stopped being local.
-    case carried = 3
+    case migrated = 3
     /// The entry was dropped, because another device has seen it and no longer holds it.
     case dropped = 4
 
     /// Whether the change was made here. The remote doesn't have such a change until it is published.
-    var isOwn: Bool { self == .written || self == .carried }
+    var isOwn: Bool { self == .written || self == .migrated }
     /// SQL: the same, for a row.
-    static let isOwn = "cause IN (\(written.rawValue), \(carried.rawValue))"
+    static let isOwn = "cause IN (\(written.rawValue), \(migrated.rawValue))"
 }
 
 /// An entry in memory.

@@ -33,7 +33,7 @@ extension Store {
     /// Returns whether a key certainly changed later.
     private func hasChanged(_ key: Key, since base: UInt64, setAt time: UInt64?) throws(EngineError) -> Bool {
         let isLocal = localKeys.contains(key)
-        guard let record = (isLocal ? overlay : shared).records[key] else { return false }
+        guard let record = (isLocal ? local : shared).records[key] else { return false }
         let isKnown = knowsChanges(since: base)
         // A later generation than the present one is another database's, as is an earlier one than this begins with.
         let isOfThis = base != 0 && base <= generation
@@ -51,7 +51,7 @@ extension Store {
     /// The loser was never in the store, so it takes no dot. What was pending before is pending afterwards.
     private func stage(loser value: Value, size: Int, of key: Key, setAt time: UInt64?) {
         let isLocal = localKeys.contains(key)
-        let replica = isLocal ? overlay : shared
+        let replica = isLocal ? local : shared
         guard let present = replica.records[key] else { return }
         database.willStage(self)
         let now = database.environment.time()

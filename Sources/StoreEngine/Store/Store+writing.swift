@@ -49,7 +49,7 @@ extension Store {
 
     /// Whether setting a key to a value is no change.
     package func holds(_ value: Value, for key: Key) -> Bool {
-        (localKeys.contains(key) ? overlay : shared).records[key]?.value == value
+        (localKeys.contains(key) ? local : shared).records[key]?.value == value
     }
 
     /// Checks the rules for one key and its value, and returns the value's size. Too large a value is a quota error.
@@ -77,7 +77,7 @@ extension Store {
     /// Makes the removal of a key.
     private func write(_ key: Key) -> Write {
         let isLocal = localKeys.contains(key)
-        return Write(key: key, isLocal: isLocal, old: (isLocal ? overlay : shared).records[key])
+        return Write(key: key, isLocal: isLocal, old: (isLocal ? local : shared).records[key])
     }
 
     /// Returns what ``value(for:)`` has for the key of a write that is not staged yet.
@@ -87,7 +87,7 @@ extension Store {
     }
 
     private func stage(_ write: Write, time: UInt64, setAt past: UInt64) {
-        let replica = write.isLocal ? overlay : shared
+        let replica = write.isLocal ? local : shared
         let stamp = Stamp(
             after: write.old?.stamp, wall: past / 1000, origin: database.origin,
             isProvisional: !replica.isDownloaded)
@@ -96,11 +96,11 @@ extension Store {
             generation: generation, cause: .written, time: time)
     }
 
-    /// Moves values of the overlay whose keys are no longer local into the shared state.
+    /// Moves device-local values whose keys are no longer local into the shared state.
     ///
-    /// If the shared state already has an entry, the value only leaves the overlay, and becomes history there.
+    /// If the shared state already has an entry, the value only leaves the device-local ones, and becomes history there.
     func stageReleased() {
-        let released = overlay.records.compactMap { key, record in
+        let released = local.records.compactMap { key, record in
             record.value.flatMap { localKeys.contains(key) ? nil : (key, $0, record.size) }
         }
         let time = database.environment.time()
@@ -109,9 +109,9 @@ extension Store {
                 stage(write(key).setting(value, size: size), time: time, setAt: time)
             }
             let stamp = Stamp(
-                after: overlay.records[key]?.stamp, wall: time / 1000, origin: database.origin, isProvisional: false)
+                after: local.records[key]?.stamp, wall: time / 1000, origin: database.origin, isProvisional: false)
             append(
-                key, to: overlay, stamp: stamp, n: nil, content: .tombstone, generation: generation, cause: .carried,
+                key, to: local, stamp: stamp, n: nil, content: .tombstone, generation: generation, cause: .migrated,
                 time: time)
         }
     }
@@ -155,7 +155,7 @@ extension Store {
     /// Refuses writes that would make the shared or the device-local part exceed a limit, or exceed it further.
     private func checkLimits(_ writes: [Write]) throws(EngineError) {
         try checkLimits(writes, ofLocal: false, shared.usage)
-        try checkLimits(writes, ofLocal: true, overlay.usage)
+        try checkLimits(writes, ofLocal: true, local.usage)
     }
 
     private func checkLimits(_ writes: [Write], ofLocal isLocal: Bool, _ used: Usage) throws(EngineError) {
@@ -195,7 +195,7 @@ struct Undo {
         generation = store.generation
         knownFrom = store.knownFrom
         previous = store.previous
-        replicas = [ReplicaUndo(store.shared), ReplicaUndo(store.overlay)]
+        replicas = [ReplicaUndo(store.shared), ReplicaUndo(store.local)]
     }
 }
 

@@ -37,7 +37,7 @@ package final class Store {
     /// The state that is joined with the other devices of the current account.
     var shared: Replica
     /// The values that never leave the device.
-    var overlay: Replica
+    var local: Replica
     /// The previous account's values, shown until those of the current one have arrived.
     var previous: Replica?
 
@@ -58,10 +58,10 @@ package final class Store {
         generation = try row?.counter("generation") ?? database.generationBase
         knownFrom = try row?.counter("known_from") ?? database.generationBase
         shared = try database.replica(of: id, account: database.account.id, limits: limits, db)
-        overlay = try database.replica(of: id, account: Account.device, limits: limits, db)
+        local = try database.replica(of: id, account: Account.device, limits: limits, db)
         if isForgotten || (!isSynchronized && !shared.isStored) { shared.isDownloaded = false }
         previous = try database.previousReplica(of: id, unless: shared.isDownloaded, db)
-        generation = max(generation, shared.generation, overlay.generation)
+        generation = max(generation, shared.generation, local.generation)
     }
 
     deinit {
@@ -72,7 +72,7 @@ package final class Store {
 
     /// Returns the value under a key; `nil` if the key has no visible value.
     package func value(for key: Key) -> Value? {
-        if localKeys.contains(key) { return overlay.records[key]?.value }
+        if localKeys.contains(key) { return local.records[key]?.value }
         if let record = shared.records[key] { return record.value }
         return previous?.records[key]?.value
     }
@@ -82,7 +82,7 @@ package final class Store {
         for (key, record) in shared.records {
             if let value = record.value, !localKeys.contains(key) { try body(key, value) }
         }
-        for (key, record) in overlay.records {
+        for (key, record) in local.records {
             if let value = record.value, localKeys.contains(key) { try body(key, value) }
         }
         for (key, record) in previous?.records ?? [:] where shared.records[key] == nil {
@@ -93,7 +93,7 @@ package final class Store {
     /// Adds up what all entries take in memory, shown or not.
     /// - Parameter cost: returns what an entry takes. Removed ones have no value.
     package func memory(_ cost: (Key, Value?) -> Int) -> Int {
-        [shared, overlay, previous].compactMap(\.self).reduce(0) { sum, replica in
+        [shared, local, previous].compactMap(\.self).reduce(0) { sum, replica in
             replica.records.reduce(sum + replica.vector.dots.count * MemoryLayout<Dot>.stride) { sum, record in
                 sum + cost(record.key, record.value.value) + record.value.content.hiddenBytes
             }
@@ -119,14 +119,14 @@ package final class Store {
         for (key, record) in shared.records where record.generation > generation && !localKeys.contains(key) {
             changes[key] = .some(record.value)
         }
-        for (key, record) in overlay.records where record.generation > generation && localKeys.contains(key) {
+        for (key, record) in local.records where record.generation > generation && localKeys.contains(key) {
             changes[key] = .some(record.value)
         }
         return changes
     }
 
     /// What counts against the limits: the shared state without device-local keys. For a layer, its own values.
-    package var usage: Usage { isLayer ? overlay.usage : shared.usage }
+    package var usage: Usage { isLayer ? local.usage : shared.usage }
 
     /// The number of keys with a pending change.
     package var pendingChanges: Int { shared.pendingKeys }
@@ -135,7 +135,7 @@ package final class Store {
     package var isDownloaded: Bool { shared.isDownloaded && database.account.id != Account.none }
 
     /// The keys that have a value on this device only, sorted. They may have been local and be local no longer.
-    package var localValues: [Key] { overlay.records.filter { $0.value.value != nil }.keys.sorted() }
+    package var localValues: [Key] { local.records.filter { $0.value.value != nil }.keys.sorted() }
 
     /// Makes a copy of the shared state that another thread may use, without copying the values.
     package func snapshot() -> StoreSnapshot {
@@ -169,13 +169,13 @@ package final class Store {
     /// becomes part of the key's history.
     /// - Returns: the keys whose visible value has changed.
     package func releaseLocalValues() throws(EngineError) -> [Key] {
-        if overlay.records.allSatisfy({ $0.value.value == nil || localKeys.contains($0.key) }) { return [] }
+        if local.records.allSatisfy({ $0.value.value == nil || localKeys.contains($0.key) }) { return [] }
         return try renewView(since: values)
     }
 
     /// Whether a key that is no longer local has a value that could not be moved yet.
     package func hasUnreleasedValue(for key: Key) -> Bool {
-        !localKeys.contains(key) && overlay.records[key]?.value != nil
+        !localKeys.contains(key) && local.records[key]?.value != nil
     }
 
     /// Commits the released values, and makes the present generation the first from which changes are known.

@@ -111,7 +111,7 @@ extension AccountDescription {
             let place = "in stores that are excluded (\"ubiquitousctl stores sync\")"
             lines.append(("Not synced", "\(changes(excludedChanges)) \(place)"))
         }
-        lines.append(("Last look", TimeText.local(lastPull)))
+        lines.append(("Last poll", TimeText.local(lastPull)))
         lines.append(("Uploaded", TimeText.local(lastPush)))
         if nextAttempt > 0 { lines.append(("Next attempt", TimeText.local(nextAttempt))) }
         if nextAttempt == 0, nextSync > 0 { lines.append(("Next sync", TimeText.local(nextSync))) }

@@ -78,7 +78,7 @@ extension WholeDevice {
         let key = Key(unchecked: number % 2 == 0 ? "hidden" : "")
         let state = StoreState(entries: [key: entry], vector: VersionVector([stamp.origin: 1]))
         let plan = Join.plan(store, taking: state)
-        let change = store.stage(plan, cause: .carried)
+        let change = store.stage(plan, cause: .migrated)
         try process.database.commit()
         if let place { world.hidden[place, default: []].append(key) }
         if !change.keys.isEmpty { world.report("a record that breaks the rules was shown: \(change.keys)") }

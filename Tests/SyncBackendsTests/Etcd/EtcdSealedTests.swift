@@ -121,7 +121,7 @@ import Testing
         let held = Self.held(8)
         for protection in [Protection.key(held), .phrase(RecoveryPhrase(of: held.key))] {
             let other = try device("B", seed: 2, protection)
-            #expect(await code { try await other.signIn(creating: true) } == .inPlain)
+            #expect(await code { try await other.signIn(creating: true) } == .unencrypted)
         }
         #expect(cluster.rows == before)
         try cluster.set("account", [3])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Layers of defaults domains are stores too: `!d/<domain>`, and `!h/<domain>` for this host only. All their keys are
-// local, so they are in the overlay, which a change of account doesn't touch. They have limits of their own, and are
-// not synced.
+// local, so they are in the device-local replica, which a change of account doesn't touch. They have limits of their
+// own, and are not synced.
 
 internal import GRDB
 internal import PropertyList

@@ -12,12 +12,12 @@ extension Database {
     ///   - changes: SQL: which of their keys' last changes to include.
     ///   - replaces: whether a store in the target whose values have not arrived, and which therefore has only earlier
     ///     writes of this device, also takes what differs or was removed.
-    func carry(
+    func migrate(
         from source: Account, to target: Account, ids: ReplicaIDs, under origin: Origin, time: UInt64,
         stores: String = "true", changes: String = "true", replaces: Bool = false
     ) throws {
         let known = """
-            FROM change AS known WHERE \(ChangeID.isOf("carried.target", "known")) AND known.key = carried.key
+            FROM change AS known WHERE \(ChangeID.isOf("migrated.target", "known")) AND known.key = migrated.key
             """
         let accounts: StatementArguments = ["source": source.id, "target": target.id]
         try execute(
@@ -42,12 +42,12 @@ extension Database {
                         JOIN change ON \(ChangeID.isOf("source.id"))
                     WHERE source.account = :source AND target.account = :target
                         AND store IN (SELECT id FROM store WHERE \(stores))
-                    GROUP BY target.id, key) AS carried
+                    GROUP BY target.id, key) AS migrated
                 WHERE \(changes) AND value IS NOT (SELECT known.value \(known) ORDER BY known.id DESC LIMIT 1)
                     AND (:replaces AND NOT arrived OR NOT EXISTS (SELECT 1 \(known)))
                 """,
             arguments: accounts + [
-                "origin": Int64(bitPattern: origin.bits), "cause": Cause.carried.rawValue,
+                "origin": Int64(bitPattern: origin.bits), "cause": Cause.migrated.rawValue,
                 "dropped": Cause.dropped.rawValue, "time": Int64(bitPattern: time), "replaces": replaces,
             ])
     }

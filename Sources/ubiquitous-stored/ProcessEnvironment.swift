@@ -3,7 +3,7 @@
 internal import Glibc
 
 /// Reads options from the environment, for service managers that set no command line.
-enum Environment {
+enum ProcessEnvironment {
     private enum Kind { case single, repeated, flag }
 
     private static let options: [(name: String, kind: Kind)] = [
