@@ -16,10 +16,13 @@ internal import SyncEngine
 /// The service: the stores and accounts of all users, on one bus.
 @BusActor
 package final class Daemon {
-    private(set) var configuration: Configuration
+    /// What the parts of the service have instead of the daemon.
+    let service: ServiceContext
     let connection: BusConnection
-    var logger: Logger { configuration.logger }
-    let environment = Environment.system
+    let writes = WriteQueue()
+    var configuration: Configuration { service.configuration }
+    var logger: Logger { service.logger }
+    var environment: Environment { service.environment }
     let manifests: ManifestDirectories
     let managed: ManagedDirectories
     let subordinates: SubordinateUsers
@@ -27,7 +30,6 @@ package final class Daemon {
     private(set) lazy var clients = Clients(daemon: self)
     private let callers = CallerExaminations()
     private(set) lazy var machine = MachineState(daemon: self)
-    let writes = WriteQueue()
     /// The thread for work on a user's whole data, which takes time in proportion to its size.
     let files = WorkThread(.disk)
     private var refusals = RefusalLog()
@@ -68,7 +70,6 @@ package final class Daemon {
         _ configuration: Configuration, on connection: @autoclosure () throws -> BusConnection,
         renewed: @escaping @Sendable () throws -> Configuration
     ) throws {
-        self.configuration = configuration
         readConfiguration = renewed
         features = (configuration.allowedSchemes + ["encryption"]).sorted()
         lock = try StateLock(configuration.stateDirectory)
@@ -79,6 +80,7 @@ package final class Daemon {
             UserDirectory(of: $0, in: stateDirectory).exists
         }
         self.connection = try connection()
+        service = ServiceContext(configuration, connection: self.connection, writes: writes)
     }
 
     /// Takes the service's name, then answers calls and syncs accounts until the process ends.
@@ -225,7 +227,7 @@ package final class Daemon {
         managed.read()
         do {
             let next = try readConfiguration()
-            configuration.settingsErrors = next.settingsErrors
+            note(settingsErrors: next.settingsErrors)
             if let error = next.settingsErrors.first { throw DaemonError(error) }
             apply(next)
             logger.notice("The settings and the manifests were read again.")
@@ -241,11 +243,17 @@ package final class Daemon {
         settingsErrors.first.map { "Serving, with invalid settings: \($0)" } ?? "Serving."
     }
 
+    private func note(settingsErrors: [String]) {
+        var present = configuration
+        present.settingsErrors = settingsErrors
+        service.renew(present)
+    }
+
     private func apply(_ next: Configuration) {
         let (limits, layerLimits) = (configuration.limits, configuration.layerLimits)
-        configuration = next
-        configuration.limits = limits
-        configuration.layerLimits = layerLimits
+        var present = next
+        (present.limits, present.layerLimits) = (limits, layerLimits)
+        service.renew(present)
         if (next.limits, next.layerLimits) != (limits, layerLimits) {
             logger.notice(
                 """

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Replication
+internal import SDBus
+internal import SyncEngine
+
+/// What the parts of the service have in common: the configuration, the journal, the clock, the bus, and the writes that
+/// wait.
+///
+/// It leads to no user and no client. A part that needs one of these gets that one, or a closure.
+@BusActor
+final class ServiceContext {
+    /// A reload replaces it, so it is read when it is needed.
+    private(set) var configuration: Configuration
+    let environment = Environment.system
+    let connection: BusConnection
+    let writes: WriteQueue
+
+    var logger: Logger { configuration.logger }
+
+    init(_ configuration: Configuration, connection: BusConnection, writes: WriteQueue) {
+        self.configuration = configuration
+        self.connection = connection
+        self.writes = writes
+    }
+
+    /// Replaces the configuration, because the settings were read again.
+    func renew(_ next: Configuration) { configuration = next }
+}
