@@ -12,9 +12,11 @@ struct AccountRemotes {
     let uid: UInt32
     /// The user's name; `nil` if it isn't known.
     let name: String?
-    unowned let daemon: Daemon
+    let service: ServiceContext
+    /// Called with the microseconds of the bus thread that a backend has taken, once they are many.
+    let noteBusy: @BusActor @Sendable (UInt64) -> Void
 
-    private var configuration: Configuration { daemon.configuration }
+    private var configuration: Configuration { service.configuration }
 
     /// The URL of the account that the administrator offers to this user; `nil` if there is none.
     var defaultAddress: String? { configuration.defaultAccount?.address(user: name, uid: uid) }
@@ -33,7 +35,7 @@ struct AccountRemotes {
         let isRefused = configuration.requiresEncryption && !protection.isWanted
         return LoggingBackend(
             isRefused ? EncryptedOnlyBackend(backend) : backend, of: UserName.text(name, uid)
-        ) { [daemon] in daemon.logger }
+        ) { [service] in service.logger }
     }
 
     private func request(_ url: String, _ credentials: BackendCredentials) -> BackendRequest {
@@ -45,7 +47,7 @@ struct AccountRemotes {
         var request = BackendRequest(
             url: url, uid: uid, mode: configuration.mode, folderRoots: configuration.folderRoots,
             credentials: credentials)
-        request.whenBusy = { [daemon, uid] in daemon.clients.share(of: .user(uid)).rest.note($0) }
+        request.whenBusy = noteBusy
         return request
     }
 

@@ -37,7 +37,11 @@ final class UserAccount {
         return knownName
     }
     private var knownName: String?
-    var remotes: AccountRemotes { AccountRemotes(uid: uid, name: name, daemon: daemon) }
+    var remotes: AccountRemotes {
+        AccountRemotes(uid: uid, name: name, service: daemon.service) { [daemon, uid] in
+            daemon.clients.share(of: .user(uid)).rest.note($0)
+        }
+    }
     var keys: AccountKeys {
         AccountKeys(
             directory: directory, account: accountIdentifier, environment: daemon.environment, logger: daemon.logger)
