@@ -11,6 +11,7 @@ internal import SyncEngine
 @BusActor
 final class AccountCycles {
     private unowned let account: UserAccount
+    private let service: ServiceContext
     private lazy var timer = CycleTimer(in: account.directory) { [weak account = account] in
         // The account stays until its cycle has ended.
         if let account { await account.cycles.runDue() }
@@ -20,10 +21,11 @@ final class AccountCycles {
     private var share = LoopShare()
 
     private var sync: AccountSync { account.sync }
-    private var logger: Logger { account.daemon.logger }
+    private var logger: Logger { service.logger }
 
-    init(of account: UserAccount) {
+    init(of account: UserAccount, in service: ServiceContext) {
         self.account = account
+        self.service = service
         refusal = RefusalRecord(in: account.directory)
     }
 
@@ -73,7 +75,7 @@ final class AccountCycles {
     func forgetRefusal() { refusal.note(nil, seconds) }
 
     /// The time in seconds since 1970.
-    private var seconds: UInt64 { account.daemon.environment.time() / 1_000_000 }
+    private var seconds: UInt64 { service.environment.time() / 1_000_000 }
 
     /// Sets the timer for the next cycle.
     private func arm() {

@@ -24,16 +24,19 @@ enum KeyChange: String {
 @BusActor
 final class MoveToKey {
     private unowned let account: UserAccount
+    private let service: ServiceContext
     /// Whether a step of a move may be due after a cycle.
     private var isWatched = false
     /// How many cycles may still follow at once, to find what was uploaded under the key.
     private var confirmations = 0
 
-    private var daemon: Daemon { account.daemon }
     private var sync: AccountSync { account.sync }
     private var keys: AccountKeys { account.keys }
 
-    init(of account: UserAccount) { self.account = account }
+    init(of account: UserAccount, in service: ServiceContext) {
+        self.account = account
+        self.service = service
+    }
 
     /// Moves the account to a new key, or continues an interrupted move. Returns when all of this device's data is in
     /// the remote under the key.
@@ -86,10 +89,10 @@ final class MoveToKey {
     /// Begins to read an unencrypted account that is not used, because the administrator requires encryption.
     /// - Returns: why it is not used; `nil` if it is.
     private func readRefused() throws -> RemoteError? {
-        guard daemon.configuration.requiresEncryption, !sync.hasBackend, let file = try account.saved.read(),
+        guard service.configuration.requiresEncryption, !sync.hasBackend, let file = try account.saved.read(),
             file.isEncrypted != true
         else { return nil }
-        try daemon.configuration.check(scheme: file.url)
+        try service.configuration.check(scheme: file.url)
         sync.resume(with: try account.remotes.makeBackend(file.url, file.credentials, .none), onlyReads: true)
         return EncryptedOnlyBackend.notEncrypted
     }
@@ -112,7 +115,7 @@ final class MoveToKey {
         var (_, forms) = keys.former(of: file)
         if file.isEncrypted != true { forms.plain.formUnion(sync.identifiers.compactMap { KeyIdentifier($0) }) }
         let next = HeldKey(
-            replacing: former.held, time: daemon.environment.time(), random: daemon.environment.random)
+            replacing: former.held, time: service.environment.time(), random: service.environment.random)
         let key = AccountKeyFile(
             key: next.key, marker: next.marker, left: forms.keys, rejected: next.rejected, stage: .moving,
             wasPlain: forms.plain)
@@ -182,14 +185,15 @@ final class MoveToKey {
             case .removeFormerForms: try await alone(asStep: true) { try await removeFormerForms() }
             }
         } catch {
-            daemon.logger.warning("Moving the account of \(account.userName) to its new key failed: \(error)")
+            service.logger.warning("Moving the account of \(account.userName) to its new key failed: \(error)")
         }
     }
 
     /// Gives up the move to a key that is gone before anything was in the remote under it.
     private func giveUpLostKey() {
         do { try withdraw() } catch {
-            daemon.logger.warning("The move of \(account.userName)'s account to a lost key can't be given up: \(error)")
+            service.logger.warning(
+                "The move of \(account.userName)'s account to a lost key can't be given up: \(error)")
         }
     }
 
@@ -217,7 +221,7 @@ final class MoveToKey {
 
     private var facts: MoveProgress.Facts {
         MoveProgress.Facts(
-            time: daemon.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
+            time: service.environment.time(), needsKey: sync.needsKey, hasReadAll: sync.hasReadAll,
             hasUnread: sync.hasUnread, isPublished: sync.isPublished)
     }
 
@@ -269,7 +273,7 @@ final class MoveToKey {
                 "Not everything on this device has been uploaded yet. The move continues by itself.")
         }
         if key.stage == .using, key.published != nil { return }
-        (key.stage, key.published) = (.using, daemon.environment.time())
+        (key.stage, key.published) = (.using, service.environment.time())
         try key.write(in: account.directory)
     }
 
@@ -279,7 +283,7 @@ final class MoveToKey {
         }
         try await Attempts.limited { try await holding.removeFormerForms() }
         guard try account.saved.read()?.account == file.account, var key = keys.current(of: file) else { return }
-        key.tidied = daemon.environment.time()
+        key.tidied = service.environment.time()
         try key.write(in: account.directory)
     }
 

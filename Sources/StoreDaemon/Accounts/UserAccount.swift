@@ -22,13 +22,13 @@ final class UserAccount {
     /// The account's user, until ``stop()``. A weak reference would slow down every use of the user.
     private(set) var user: User?
     private(set) lazy var notices = AccountNotices(of: self)
-    private(set) lazy var cycles = AccountCycles(of: self)
+    private(set) lazy var cycles = AccountCycles(of: self, in: daemon.service)
     let attempts = Attempts()
     let history = HistoryWork()
     private let leftovers: LeftoverWork
     let files = FileWrites()
     let saved: SavedAccount
-    private(set) lazy var move = MoveToKey(of: self)
+    private(set) lazy var move = MoveToKey(of: self, in: daemon.service)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
