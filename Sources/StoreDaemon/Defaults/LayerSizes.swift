@@ -8,13 +8,14 @@ internal import StoreEngine
 @BusActor
 final class LayerSizes {
     private unowned let user: User
-    private unowned let daemon: Daemon
+    private let writes: WriteQueue
     /// The layers that hold a value, with their bytes where these are known; `nil` if they have not been listed yet.
     private var layers: [Text: Int?]?
 
-    init(of user: User, daemon: Daemon) {
+    /// - Parameter writes: committed before the layers are listed.
+    init(of user: User, writes: WriteQueue) {
         self.user = user
-        self.daemon = daemon
+        self.writes = writes
     }
 
     /// The domains that hold a value.
@@ -52,7 +53,7 @@ final class LayerSizes {
 
     private func listed() throws -> [Text: Int?] {
         if let layers { return layers }
-        daemon.writes.commit()
+        writes.commit()
         let identifiers = try user.recovery.retrying { try user.database.summaries.storesWithValues() }.filter {
             Store.layer($0) != nil
         }

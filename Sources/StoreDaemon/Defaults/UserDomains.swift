@@ -20,7 +20,7 @@ final class UserDomains {
     init(of user: User, daemon: Daemon) {
         self.user = user
         self.daemon = daemon
-        sizes = LayerSizes(of: user, daemon: daemon)
+        sizes = LayerSizes(of: user, writes: daemon.writes)
     }
 
     /// The most domains that a sandboxed app may have, and the most bytes in them together.
