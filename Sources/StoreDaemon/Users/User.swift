@@ -39,7 +39,7 @@ final class User {
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
         database = try UserRecovery.openDatabase(of: uid, in: directory, daemon: daemon)
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        do { localKeys = try UserLocalKeys(in: directory, daemon: daemon) } catch {
+        do { localKeys = try UserLocalKeys(in: directory, service: daemon.service) } catch {
             database.close()
             throw error
         }

@@ -16,7 +16,7 @@ internal import SyncEngine
 final class UserLocalKeys {
     /// The user; `nil` once the data is closed.
     weak var user: User?
-    private unowned let daemon: Daemon
+    private let service: ServiceContext
     private var remembered: RememberedLocalKeys
     /// Whether another thread writes the record.
     private var isWriting = false
@@ -28,21 +28,21 @@ final class UserLocalKeys {
     /// When a problem was last logged, by the loop's clock.
     private var logged: UInt64 = 0
 
-    init(in directory: UserDirectory, daemon: Daemon) throws(EngineError) {
-        self.daemon = daemon
-        remembered = try Self.read(in: directory, daemon)
+    init(in directory: UserDirectory, service: ServiceContext) throws(EngineError) {
+        self.service = service
+        remembered = try Self.read(in: directory, service.logger)
     }
 
-    private static func read(in directory: UserDirectory, _ daemon: Daemon) throws(EngineError) -> RememberedLocalKeys {
+    private static func read(in directory: UserDirectory, _ logger: Logger) throws(EngineError) -> RememberedLocalKeys {
         var remembered = RememberedLocalKeys(of: directory)
-        remembered.setAsideDamaged(daemon.logger)
+        remembered.setAsideDamaged(logger)
         if let failure = remembered.failure { throw failure }
         return remembered
     }
 
     /// Reads the record again, because the directory may have been replaced.
     func readAgain(in directory: UserDirectory) throws(EngineError) {
-        remembered = try Self.read(in: directory, daemon)
+        remembered = try Self.read(in: directory, service.logger)
     }
 
     /// Ends what is under way.
@@ -62,7 +62,7 @@ final class UserLocalKeys {
     func renew() {
         guard let user else { return }
         // What waits is announced before what follows from the manifests.
-        daemon.writes.commit()
+        service.writes.commit()
         (problem, timer) = (nil, nil)
         for store in user.storesInUse { note(store.identifier) }
         writeAtOnce()
@@ -94,15 +94,15 @@ final class UserLocalKeys {
 
     /// Records what a manifest says of a store, before the manifest counts. Returns when that is on the disk.
     func note(_ manifest: Manifest, of store: String) async {
-        remembered.note([manifest], of: store, daemon.logger)
+        remembered.note([manifest], of: store, service.logger)
         await write()
     }
 
-    private func note(_ store: String) { remembered.note(manifests(of: store), of: store, daemon.logger) }
+    private func note(_ store: String) { remembered.note(manifests(of: store), of: store, service.logger) }
 
     /// Forgets a store, which is removed with its local values.
     func forget(_ store: String) {
-        remembered.forget(store, besides: manifests(of: store), daemon.logger)
+        remembered.forget(store, besides: manifests(of: store), service.logger)
         // Nobody has to wait: until it is written, the keys are kept here for longer than necessary.
         EventLoop.task { [self] in try? await user?.account.files.inTurn { [self] in await write() } }
     }
@@ -115,7 +115,7 @@ final class UserLocalKeys {
         let missing = store.localValues.filter { !known.contains($0) }
         if missing.isEmpty { return }
         let former = remembered
-        guard remembered.keep(missing, of: identifier, daemon.logger), writeAtOnce() else {
+        guard remembered.keep(missing, of: identifier, service.logger), writeAtOnce() else {
             remembered = former
             throw .storage("the local keys of \(identifier) can't be recorded")
         }
@@ -131,7 +131,7 @@ final class UserLocalKeys {
         // Each call tries again, and would say the same.
         if logged == 0 || now >= logged + 60_000_000 {
             let subject = store.map { "The local keys of \($0) can't be applied: " } ?? ""
-            daemon.logger.warning("\(subject)\(BusError(mapping: error).message)")
+            service.logger.warning("\(subject)\(BusError(mapping: error).message)")
             logged = now
         }
         problem = error
