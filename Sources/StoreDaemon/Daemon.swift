@@ -29,7 +29,7 @@ package final class Daemon {
     private(set) lazy var users = Users(daemon: self)
     private(set) lazy var clients = Clients(daemon: self)
     private let callers = CallerExaminations()
-    private(set) lazy var machine = MachineState(daemon: self)
+    private(set) lazy var machine = MachineState(in: service) { [unowned self] in users.all }
     /// The thread for work on a user's whole data, which takes time in proportion to its size.
     let files = WorkThread(.disk)
     private var refusals = RefusalLog()

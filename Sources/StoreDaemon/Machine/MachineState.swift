@@ -11,11 +11,16 @@ internal import SyncEngine
 /// The state of the machine, as far as it matters for sync.
 @BusActor
 final class MachineState {
-    private unowned let daemon: Daemon
+    private let service: ServiceContext
+    private let users: @BusActor () -> [User]
     private var logins: Logins?
     private var savings: Savings?
 
-    init(daemon: Daemon) { self.daemon = daemon }
+    /// - Parameter users: returns the users whose data is open.
+    init(in service: ServiceContext, of users: @escaping @BusActor () -> [User]) {
+        self.service = service
+        self.users = users
+    }
 
     /// Begins to follow the machine's state, or stops.
     func follow(_ isNeeded: Bool) {
@@ -26,12 +31,12 @@ final class MachineState {
             let connection = try systemBus
             (logins, savings) = (Logins(on: connection), Savings(on: connection))
         } catch {
-            return daemon.logger.debug("Whether users are at the machine is unknown: \(error)")
+            return service.logger.debug("Whether users are at the machine is unknown: \(error)")
         }
         logins?.onChange = { [weak self] in self?.tell() }
         logins?.onWaking = { [weak self] in self?.wake() }
         savings?.onChange = { [weak self] in self?.tell() }
-        EventLoop.task { [logins, savings, logger = daemon.logger] in
+        EventLoop.task { [logins, savings, logger = service.logger] in
             do {
                 try await logins?.start()
                 try await savings?.start()
@@ -44,10 +49,10 @@ final class MachineState {
     /// The bus of those services: the system bus, or the private bus that the service is on, as in tests.
     private var systemBus: BusConnection {
         get throws {
-            if case .session = daemon.configuration.bus {
+            if case .session = service.configuration.bus {
                 return try BusConnection.open(.system, description: "ubiquitous-stored (system)")
             }
-            return daemon.connection
+            return service.connection
         }
     }
 
@@ -61,10 +66,10 @@ final class MachineState {
     }
 
     private func tell() {
-        for user in daemon.users.all { user.account.sync.circumstances = circumstances(of: user.uid) }
+        for user in users() { user.account.sync.circumstances = circumstances(of: user.uid) }
     }
 
     private func wake() {
-        for user in daemon.users.all { user.account.sync.noteWaking() }
+        for user in users() { user.account.sync.noteWaking() }
     }
 }
