@@ -23,7 +23,9 @@ final class User {
     /// The room for the user's data in the database and on the disk.
     private(set) lazy var room = UserRoom(of: self, daemon: daemon)
     /// What replaces a damaged database.
-    private(set) lazy var recovery = UserRecovery(of: self, daemon: daemon)
+    private(set) lazy var recovery = UserRecovery(of: self, in: daemon.service) { [uid, unowned daemon] in
+        Self.makeObserver(of: uid, daemon)
+    }
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
     /// The keys of stores that never leave the device.
@@ -37,7 +39,8 @@ final class User {
         self.daemon = daemon
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        database = try UserRecovery.openDatabase(of: uid, in: directory, daemon: daemon)
+        database = try UserRecovery.openDatabase(
+            of: uid, in: directory, daemon.service, Self.makeObserver(of: uid, daemon))
         registered = RegisteredManifests(of: directory, logger: daemon.logger)
         do { localKeys = try UserLocalKeys(in: directory, service: daemon.service) } catch {
             database.close()
@@ -48,6 +51,13 @@ final class User {
         account.sync.circumstances = daemon.machine.circumstances(of: uid)
         localKeys.user = self
         account.start(for: self)
+    }
+
+    /// Counts the time of all work with a user's data as the user's.
+    private static func makeObserver(of uid: UInt32, _ daemon: Daemon) -> WorkObserver {
+        var began = WorkTime()
+        return WorkObserver(
+            begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
     }
 
     /// Applies a reloaded configuration.

@@ -13,7 +13,9 @@ internal import SyncEngine
 @BusActor
 final class UserRecovery {
     private unowned let user: User
-    private unowned let daemon: Daemon
+    private let service: ServiceContext
+    /// Makes an observer of the work with a new database.
+    private let makeObserver: @BusActor () -> WorkObserver
     /// Whether the file of a damaged database is still to be set aside.
     private var needsSettingAside = false
     private var pace = Pace()
@@ -22,12 +24,13 @@ final class UserRecovery {
     /// Tries again if no call does.
     private var timer: EventSource?
 
-    private var time: UInt64 { daemon.environment.time() }
+    private var time: UInt64 { service.environment.time() }
     private var path: String { user.directory.path }
 
-    init(of user: User, daemon: Daemon) {
+    init(of user: User, in service: ServiceContext, observer makeObserver: @escaping @BusActor () -> WorkObserver) {
         self.user = user
-        self.daemon = daemon
+        self.service = service
+        self.makeObserver = makeObserver
     }
 
     /// How often a database is opened again within an interval in microseconds, although it seemed to be damaged.
@@ -47,18 +50,18 @@ final class UserRecovery {
     func replaceDatabase(_ reason: String) throws {
         // Waiting writes fail, because they were staged in the damaged database.
         let damaged = user.database
-        daemon.writes.commit()
+        service.writes.commit()
         guard damaged === user.database else { return }
         guard pace.isDue else { throw EngineError.corrupt(reason) }
         if !damaged.isAbandoned {
-            daemon.logger.error("The database of \(UserName.text(of: user.uid)) is damaged (\(reason)).")
+            service.logger.error("The database of \(UserName.text(of: user.uid)) is damaged (\(reason)).")
             needsSettingAside = damaged.isInPlace
             damaged.abandon(reason)
         }
         do { try pace.run { try switchDatabase(isSalvaged: try setAsideIfNeeded(reason)) } } catch {
             // Each call tries again, and would say the same.
             if timer == nil {
-                daemon.logger.error(
+                service.logger.error(
                     """
                     The database of \(UserName.text(of: user.uid)) can't be replaced yet: \
                     \(BusError(mapping: error).message)
@@ -80,7 +83,7 @@ final class UserRecovery {
     /// - Returns: whether there is a new one, with what could be read of the damaged one.
     private func setAsideIfNeeded(_ reason: String) throws -> Bool {
         let isSalvaged = try needsSettingAside && isDamageConfirmed(reason)
-        if isSalvaged { try Self.setAside(in: path, at: time, daemon.logger) }
+        if isSalvaged { try Self.setAside(in: path, at: time, service.logger) }
         needsSettingAside = false
         return isSalvaged
     }
@@ -126,7 +129,7 @@ final class UserRecovery {
     ///   is different.
     private func switchDatabase(isSalvaged: Bool) throws {
         try user.readDirectoryAgain()
-        let next = try Self.openDatabase(of: user.uid, in: user.directory, daemon: daemon)
+        let next = try Self.openDatabase(of: user.uid, in: user.directory, service, makeObserver())
         var changes: [(UserStore, StoreViewChange)] = []
         do {
             let stores = user.storesInUse
@@ -144,7 +147,7 @@ final class UserRecovery {
             throw error
         }
         user.room.measureAgain()
-        user.account.sync.pace = daemon.configuration.pace
+        user.account.sync.pace = service.configuration.pace
         if isSalvaged { return }
         for (held, change) in changes where !change.keys.isEmpty {
             held.notify(held.layer == nil ? .accountChange : .localChange, keys: change.keys)
@@ -154,32 +157,28 @@ final class UserRecovery {
     // MARK: Opening
 
     /// Opens a user's database. If it is damaged, it is set aside, and a new one is made.
-    static func openDatabase(of uid: UInt32, in directory: UserDirectory, daemon: Daemon) throws -> UserDatabase {
+    /// - Parameter observer: counts the work with it.
+    static func openDatabase(
+        of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ observer: WorkObserver
+    ) throws -> UserDatabase {
         func open() throws -> UserDatabase {
-            let configuration = daemon.configuration
+            let configuration = service.configuration
             let database = try UserDatabase(
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
-                layerLimits: configuration.layerLimits, environment: daemon.environment)
-            database.observer = workObserver(of: uid, daemon: daemon)
-            database.onRevert = { [unowned daemon] in daemon.writes.fail(of: uid, $0) }
+                layerLimits: configuration.layerLimits, environment: service.environment)
+            database.observer = observer
+            database.onRevert = { [unowned writes = service.writes] in writes.fail(of: uid, $0) }
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database
         }
         do { return try open() } catch EngineError.corrupt {
-            try ClosedDatabase(in: directory.path).checkDisk(at: daemon.environment.time())
+            try ClosedDatabase(in: directory.path).checkDisk(at: service.environment.time())
         }
         // The disk returns everything now, which it may not have done before.
         do { return try open() } catch EngineError.corrupt(let reason) {
-            daemon.logger.error("The database in \(directory.path) is damaged (\(reason)).")
-            try setAside(in: directory.path, at: daemon.environment.time(), daemon.logger)
+            service.logger.error("The database in \(directory.path) is damaged (\(reason)).")
+            try setAside(in: directory.path, at: service.environment.time(), service.logger)
             return try open()
         }
-    }
-
-    /// Counts the time of all work with a user's data as the user's.
-    private static func workObserver(of uid: UInt32, daemon: Daemon) -> WorkObserver {
-        var began = WorkTime()
-        return WorkObserver(
-            begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
     }
 }
