@@ -27,7 +27,7 @@ struct StoreMemoryTests {
         _ remote: MemoryStorage = MemoryStorage(), _ body: (LocalService) async throws -> Void
     ) async throws {
         let service = try LocalService(remote: remote)
-        service.daemon.users.memory = StoreMemory(limit: 8 << 20, reserve: 2 << 20)
+        service.daemon.users.room.memory = StoreMemory(limit: 8 << 20, reserve: 2 << 20)
         try await body(service)
         try service.close()
     }
@@ -60,7 +60,7 @@ struct StoreMemoryTests {
             for round in 0..<2 {
                 for number in 0..<12 {
                     #expect(try await write(number, subscribing: false, service) == nil, "\(round) \(number)")
-                    #expect(service.daemon.users.memory.total <= 6 << 20)
+                    #expect(service.daemon.users.room.memory.total <= 6 << 20)
                 }
             }
             let user = try service.daemon.users.user(4711)
@@ -74,7 +74,7 @@ struct StoreMemoryTests {
             var names: [String?] = []
             for number in 0..<12 { names.append(try await write(number, subscribing: true, service)) }
             #expect(names.first == .some(nil) && names.last == BusError.limitsExceeded("").name)
-            #expect(service.daemon.users.memory.total <= 6 << 20)
+            #expect(service.daemon.users.room.memory.total <= 6 << 20)
             for _ in 0..<20 { #expect(try await write(0, subscribing: false, service) == nil) }
         }
     }
@@ -106,7 +106,7 @@ struct StoreMemoryTests {
     @Test func `a write that is refused gives no room back`() async throws {
         try await withService { service in
             for number in 0..<4 { #expect(try await write(number, subscribing: true, service) == nil) }
-            let total = service.daemon.users.memory.total
+            let total = service.daemon.users.room.memory.total
             let path = try BusNames.storePath(uid: nil, identifier: "org.example.App0")
             for _ in 0..<20 {
                 let error = await #expect(throws: BusError.self) {
@@ -118,13 +118,13 @@ struct StoreMemoryTests {
                 }
                 #expect(error?.name.hasSuffix(".Conflict") == true)
             }
-            #expect(service.daemon.users.memory.total >= total)
+            #expect(service.daemon.users.room.memory.total >= total)
         }
     }
 
     @Test func `what is left of a full disk is for users who have little`() async throws {
         try await withService { service in
-            service.daemon.users.diskReserve = .max
+            service.daemon.users.room.diskReserve = .max
             let value = Value.data([UInt8](repeating: 7, count: 100_000))
             var stored = 0
             for number in 0..<40 {
@@ -141,7 +141,7 @@ struct StoreMemoryTests {
                 }
             }
             #expect((2...12).contains(stored), "\(stored)")
-            service.daemon.users.diskReserve = 0
+            service.daemon.users.room.diskReserve = 0
             #expect(try await write(39, subscribing: false, service) == nil)
         }
     }
@@ -156,7 +156,7 @@ struct StoreMemoryTests {
             try await service.signIn("memory:///a")
             _ = try? await service.sync.syncNow()
             #expect(try service.sync.lastError?.code == .device)
-            #expect((2 << 20...4 << 20).contains(service.daemon.users.memory.total))
+            #expect((2 << 20...4 << 20).contains(service.daemon.users.room.memory.total))
             for number in 0..<12 { try await call("Unsubscribe", number, service) }
             try await service.sync.syncNow()
             for number in 0..<12 { #expect(try await write(number, subscribing: false, service) == nil) }
@@ -177,7 +177,7 @@ struct StoreMemoryTests {
         try await other.signIn("memory:///a")
         try await other.sync.syncNow()
         try await withService(other.remote) { service in
-            service.daemon.users.diskReserve = .max
+            service.daemon.users.room.diskReserve = .max
             try await service.signIn("memory:///a")
             _ = try? await service.sync.syncNow()
             let error = try service.sync.lastError
@@ -187,7 +187,7 @@ struct StoreMemoryTests {
             guard case .integer(0..<200_000) = try await service.account("FreeBytes") else {
                 throw BusError.failed("the disk has room")
             }
-            service.daemon.users.diskReserve = 0
+            service.daemon.users.room.diskReserve = 0
             try await service.sync.syncNow()
             #expect(try service.daemon.users.user(4711).storesWithValues().count == 40)
         }

@@ -17,11 +17,12 @@ final class User {
     let account: UserAccount
     private(set) var database: UserDatabase
     private unowned let daemon: Daemon
+    private let sharedRoom: SharedRoom
     private var stores: [Text: UserStore] = [:]
     /// About the memory that the stores in use take, in bytes.
-    private(set) var memory = 0 { didSet { daemon.users.memory.count(memory - oldValue) } }
+    private(set) var memory = 0 { didSet { sharedRoom.memory.count(memory - oldValue) } }
     /// The room for the user's data in the database and on the disk.
-    private(set) lazy var room = UserRoom(of: self, daemon: daemon)
+    private(set) lazy var room = UserRoom(of: self, sharing: sharedRoom, in: daemon.service)
     /// What replaces a damaged database.
     private(set) lazy var recovery = UserRecovery(of: self, in: daemon.service) { [uid, unowned daemon] in
         Self.makeObserver(of: uid, daemon)
@@ -34,8 +35,9 @@ final class User {
     private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
 
     /// Opens the user's data. A damaged database is set aside.
-    init(_ uid: UInt32, daemon: Daemon) throws {
+    init(_ uid: UInt32, sharing sharedRoom: SharedRoom, daemon: Daemon) throws {
         self.uid = uid
+        self.sharedRoom = sharedRoom
         self.daemon = daemon
         directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
         try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
@@ -120,7 +122,7 @@ final class User {
     /// before.
     /// - Parameter bytes: what they would take besides, because a store is loaded or values are written.
     func makeRoom(for bytes: Int) throws {
-        let total = daemon.users.memory
+        let total = sharedRoom.memory
         if total.allows(bytes, besides: memory) { return }
         // What is counted may have been removed or replaced by now, also with other users.
         measureStores()

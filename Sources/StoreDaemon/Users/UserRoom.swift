@@ -13,7 +13,8 @@ internal import StoreEngine
 @BusActor
 final class UserRoom {
     private unowned let user: User
-    private unowned let daemon: Daemon
+    private let shared: SharedRoom
+    private let service: ServiceContext
     /// The stores that may be begun and the bytes that may be written before both are counted again, which takes long.
     private var allowance = (stores: 0, bytes: 0)
     /// How much may arrive from other devices before the disk is looked at again, in bytes.
@@ -22,9 +23,10 @@ final class UserRoom {
 
     private var database: UserDatabase { user.database }
 
-    init(of user: User, daemon: Daemon) {
+    init(of user: User, sharing shared: SharedRoom, in service: ServiceContext) {
         self.user = user
-        self.daemon = daemon
+        self.shared = shared
+        self.service = service
     }
 
     /// How many bytes may be written before the disk is looked at again.
@@ -50,7 +52,7 @@ final class UserRoom {
     ///   - bytes: about how many bytes they take in the database.
     func admit(memory growth: Int, bytes: Int, in store: Store) -> Bool {
         guard store.isStored || store.isLayer, bytes + Self.pages <= allowance.bytes,
-            daemon.users.memory.allows(growth, besides: user.memory)
+            shared.memory.allows(growth, besides: user.memory)
         else { return false }
         allowance.bytes -= bytes + Self.pages
         return true
@@ -71,8 +73,8 @@ final class UserRoom {
     private func checkStores(besides identifier: String) throws {
         allowance.stores -= 1
         guard allowance.stores < 0 else { return }
-        daemon.writes.commit()
-        let maximum = daemon.configuration.bounds.stores
+        service.writes.commit()
+        let maximum = service.configuration.bounds.stores
         let others = try user.storeIdentifiers().count { $0 != identifier }
         guard others < maximum else {
             throw BusError.limitsExceeded("A user may have \(maximum) stores; see ubiquitousctl stores.")
@@ -83,8 +85,8 @@ final class UserRoom {
 
     /// Measures the database, and allows a part of the remaining room to be written before the next measurement.
     private func renewAllowance(for bytes: Int, replacing replaced: Int) throws {
-        daemon.writes.commit()
-        let maximum = daemon.configuration.bounds.databaseBytes
+        service.writes.commit()
+        let maximum = service.configuration.bounds.databaseBytes
         // What is replaced becomes history, which gives way to the next write.
         let growth = max(0, bytes - replaced)
         var used = try user.recovery.retrying { try database.space.size() }
@@ -152,7 +154,7 @@ final class UserRoom {
     /// - Parameter used: the bytes of the database.
     private func onDisk(for used: Int) throws -> Int {
         let free = try user.recovery.retrying { try database.space.freeBytes() }
-        let left = user.directory.freeBytes.map { Int(clamping: $0) - daemon.users.diskReserve + free } ?? .max
+        let left = user.directory.freeBytes.map { Int(clamping: $0) - shared.diskReserve + free } ?? .max
         return max(left, free, Self.smallDatabase - used)
     }
 }

@@ -13,11 +13,8 @@ internal import SyncEngine
 final class Users {
     private unowned let daemon: Daemon
     private var open: [UInt32: User] = [:]
-    /// The memory of all stores in use.
-    var memory = StoreMemory()
+    let room = SharedRoom()
     private var measuringPace = Pace()
-    /// How many bytes of the disk are left to users whose databases are small.
-    var diskReserve = 32 << 20
     private var accountsFile = FileStamp("/etc/passwd")
     /// What was read of users whose data isn't open, and when. The look-up of a path that leads nowhere needs it as well.
     private var read: [UInt32: (time: UInt64, manifests: RegisteredManifests)] = [:]
@@ -42,7 +39,7 @@ final class Users {
     /// Returns a user's data, opened if necessary.
     func user(_ uid: UInt32) throws -> User {
         if let user = open[uid] { return user }
-        let user = try User(uid, daemon: daemon)
+        let user = try User(uid, sharing: room, daemon: daemon)
         closeIdle()
         (open[uid], read[uid]) = (user, nil)
         unchecked.insert(uid)

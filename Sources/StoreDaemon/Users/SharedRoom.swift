@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import SDBus
+
+/// The room that all users share: in memory, and on the disk.
+@BusActor
+final class SharedRoom {
+    /// The memory of all stores in use.
+    var memory = StoreMemory()
+    /// How many bytes of the disk are left to users whose databases are small.
+    var diskReserve = 32 << 20
+}
