@@ -11,16 +11,18 @@ internal import StoreEngine
 @BusActor
 final class UserDomains {
     unowned let user: User
-    unowned let daemon: Daemon
+    private let service: ServiceContext
+    private let managedDirectories: ManagedDirectories
     /// The sizes of the layers.
     let sizes: LayerSizes
     /// The calls that open domains. Each may take long, so a user's are carried out one after the other.
     let openings = TurnQueue()
 
-    init(of user: User, daemon: Daemon) {
+    init(of user: User, in service: ServiceContext, managed: ManagedDirectories) {
         self.user = user
-        self.daemon = daemon
-        sizes = LayerSizes(of: user, writes: daemon.writes)
+        self.service = service
+        managedDirectories = managed
+        sizes = LayerSizes(of: user, writes: service.writes)
     }
 
     /// The most domains that a sandboxed app may have, and the most bytes in them together.
@@ -46,7 +48,7 @@ final class UserDomains {
     func checkRoom(for layer: UserStore, of caller: CallerIdentity) throws {
         guard let domain = layer.layer?.domain, layer.store.usage.keys == 0 else { return }
         let others = try sizes.domains.subtracting([Text(domain)])
-        let bound = daemon.configuration.bounds.domains
+        let bound = service.configuration.bounds.domains
         guard others.count < bound else {
             throw BusError.limitsExceeded(
                 "The user has \(bound) domains, and may have no more. See ubiquitousctl defaults domains.")
@@ -76,20 +78,20 @@ final class UserDomains {
 
     /// Returns the managed settings of a domain for a caller.
     func managed(_ domain: String, for peer: Peer) -> ManagedDomain {
-        daemon.managed.settings.isEmpty
-            ? ManagedDomain() : daemon.managed.settings.domain(Text(domain), for: managedUser(peer))
+        managedDirectories.settings.isEmpty
+            ? ManagedDomain() : managedDirectories.settings.domain(Text(domain), for: managedUser(peer))
     }
 
     /// Returns the domains that managed settings name, for a caller.
     func managedNames(for peer: Peer) -> [String] {
-        daemon.managed.settings.domains(for: managedUser(peer)).map(\.string)
+        managedDirectories.settings.domains(for: managedUser(peer)).map(\.string)
     }
 
     /// Returns a caller as managed settings identify users.
     func managedUser(_ peer: Peer) -> ManagedUser {
         // When root reads another user's domain, the bus doesn't tell that user's groups.
         let groups = peer.credentials.uid == user.uid ? peer.credentials.groups : []
-        return daemon.managed.managedUser(named: user.directory.ownerName, groups: groups)
+        return managedDirectories.managedUser(named: user.directory.ownerName, groups: groups)
     }
 
     // MARK: Programs

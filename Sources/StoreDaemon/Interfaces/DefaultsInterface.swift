@@ -10,12 +10,12 @@ internal import StoreEngine
 internal import SyncEngine
 
 extension UserDomains {
-    /// The most bytes of values in an answer of ``openDomains(_:)``, which may have 16 MiB with names and paths.
+    /// The most bytes of values in an answer of ``openDomains(_:_:)``, which may have 16 MiB with names and paths.
     private static let largestAnswer = (16 << 20) - (64 << 10)
     /// The most domains that a call opens. The client holds the layers of each.
     private static let mostDomains = 24
 
-    fileprivate func openDomains(_ call: MethodCall) throws {
+    fileprivate func openDomains(_ call: MethodCall, _ daemon: Daemon) throws {
         let names = try call.message.readStrings(bytes: TextBound.name)
         let options = try call.message.readOptions(["program": "s", "subscribe": "b"])
         guard names.count <= Self.mostDomains else {
@@ -35,14 +35,14 @@ extension UserDomains {
                 let slices = Slices(of: .user(client.uid))
                 let held = HeldLayers()
                 for name in names {
-                    if let layers = try layers(of: name, program, call.peer) { held.add(layers) }
+                    if let layers = try layers(of: name, program, call.peer, daemon) { held.add(layers) }
                     await slices.pauseIfDue()
                 }
                 return held
             }
         } reply: { [self] reply, held in
-            let domains = try names.compactMap { try open($0, program, call.peer, holding: held) }
-            if subscribes { try subscribe(call.peer, to: domains) }
+            let domains = try names.compactMap { try open($0, program, call.peer, daemon, holding: held) }
+            if subscribes { try subscribe(call.peer, to: domains, daemon) }
             var room = Self.largestAnswer
             try reply.container("a", "a{sv}") {
                 for domain in domains {
@@ -90,9 +90,9 @@ extension UserDomains {
 
     /// - Returns: `nil` if the domain does not exist for the caller.
     private func open(
-        _ name: String, _ program: Program?, _ peer: Peer, holding held: HeldLayers
+        _ name: String, _ program: Program?, _ peer: Peer, _ daemon: Daemon, holding held: HeldLayers
     ) throws -> Opened? {
-        guard let layers = try layers(of: name, program, peer) else { return nil }
+        guard let layers = try layers(of: name, program, peer, daemon) else { return nil }
         held.add(layers)
         let domain = layers.domain
         var managed = managed(domain, for: peer)
@@ -104,7 +104,9 @@ extension UserDomains {
     }
 
     /// - Returns: `nil` if the domain does not exist for the caller.
-    private func layers(of name: String, _ program: Program?, _ peer: Peer) throws -> DomainLayers? {
+    private func layers(
+        of name: String, _ program: Program?, _ peer: Peer, _ daemon: Daemon
+    ) throws -> DomainLayers? {
         let domain = try resolve(name, program)
         let access = access(of: daemon.clients.client(peer).identity, to: domain)
         guard access != .none else { return nil }
@@ -117,7 +119,7 @@ extension UserDomains {
     }
 
     /// Subscribes to all of the domains, or to none.
-    private func subscribe(_ peer: Peer, to domains: [Opened]) throws {
+    private func subscribe(_ peer: Peer, to domains: [Opened], _ daemon: Daemon) throws {
         let client = daemon.clients.client(peer)
         let paths = domains.filter { !$0.values.isSubscribed(client, at: $0.values.path) }.map(\.values.path)
         try daemon.clients.checkDomainSubscriptions(of: client, adding: Set(paths).count)
@@ -149,7 +151,7 @@ extension UserDomains {
         try reply.append(name: "managed") { try reply.append(managed: domain.managed) }
     }
 
-    fileprivate func listDomains(_ call: MethodCall) throws {
+    fileprivate func listDomains(_ call: MethodCall, _ daemon: Daemon) throws {
         let includesManaged = try call.message.readFlags(0x1) != 0
         let client = daemon.clients.client(call.peer)
         var names = Set(try self.names().map { Text($0) })
@@ -159,7 +161,7 @@ extension UserDomains {
         try call.reply { try $0.append(strings: visible) }
     }
 
-    fileprivate func removeDomain(_ call: MethodCall) throws {
+    fileprivate func removeDomain(_ call: MethodCall, _ daemon: Daemon) throws {
         let domain = try call.message.readString(atMost: TextBound.name)
         let flags = try call.message.readFlags(0x1)
         let client = daemon.clients.client(call.peer)
@@ -198,13 +200,13 @@ extension UserDomains {
                     "OpenDomains", in: ["domains": "as", "options": "a{sv}"], out: ["opened": "aa{sv}"], by: .everybody,
                     on: daemon
                 ) {
-                    try $0.openDomains($1)
+                    try $0.openDomains($1, daemon)
                 },
                 .method("ListDomains", in: ["flags": "t"], out: ["domains": "as"], by: .everybody, on: daemon) {
-                    try $0.listDomains($1)
+                    try $0.listDomains($1, daemon)
                 },
                 .method("RemoveDomain", in: ["domain": "s", "flags": "t"], by: .everybody, on: daemon) {
-                    try $0.removeDomain($1)
+                    try $0.removeDomain($1, daemon)
                 },
                 .property("Limits", "a{st}", changes: .never, to: .everybody, on: daemon) { domains, message in
                     try message.append(domains.user.database.layerLimits)

@@ -32,7 +32,7 @@ final class User {
     /// The keys of stores that never leave the device.
     let localKeys: UserLocalKeys
     /// The user's defaults domains.
-    private(set) lazy var domains = UserDomains(of: self, daemon: daemon)
+    private(set) lazy var domains = UserDomains(of: self, in: daemon.service, managed: daemon.managed)
 
     /// Opens the user's data. A damaged database is set aside.
     init(_ uid: UInt32, sharing sharedRoom: SharedRoom, daemon: Daemon) throws {
