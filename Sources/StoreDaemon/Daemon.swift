@@ -81,6 +81,7 @@ package final class Daemon {
         }
         self.connection = try connection()
         service = ServiceContext(configuration, connection: self.connection, writes: writes)
+        writes.onRefusal = { [unowned self] in logRefusedWrite($0, of: $1) }
     }
 
     /// Takes the service's name, then answers calls and syncs accounts until the process ends.

@@ -24,6 +24,8 @@ final class WriteQueue {
     }
 
     private var waiting: [Waiting] = []
+    /// Called with the error and the user if a user's writes are refused.
+    var onRefusal: @BusActor (BusError, UInt32) -> Void = { _, _ in }
 
     var isEmpty: Bool { waiting.isEmpty }
 
@@ -36,7 +38,7 @@ final class WriteQueue {
         } catch EngineError.quota(let violation) {
             commit()
             let refusal = BusError(mapping: EngineError.quota(violation))
-            store.daemon.logRefusedWrite(refusal, of: store.user.uid)
+            onRefusal(refusal, store.user.uid)
             call.fail(refusal)
             store.notify(.quotaViolationChange, keys: violation.keys, info: violation.info)
         }
@@ -77,7 +79,7 @@ final class WriteQueue {
 
     private func fail(_ writes: [Waiting], _ failure: any Error) {
         guard let first = writes.first else { return }
-        first.store.daemon.logRefusedWrite(BusError(mapping: failure), of: first.store.user.uid)
+        onRefusal(BusError(mapping: failure), first.store.user.uid)
         for write in writes {
             write.store.forgetWeight()
             write.call.fail(BusError(mapping: failure, for: write.client))

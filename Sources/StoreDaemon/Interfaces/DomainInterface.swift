@@ -23,10 +23,10 @@ extension UserStore {
             let keys = try values.map { try Key($0.key, limit: store.limits.keyLength) }
             return try refuse(call, daemon, keys, needing: budget.bytes)
         }
-        try apply(try LayerChange(values, call.message, limits: store.limits), call, client)
+        try apply(try LayerChange(values, call.message, limits: store.limits), call, client, daemon)
     }
 
-    private func apply(_ change: LayerChange, _ call: MethodCall, _ client: Client) throws {
+    private func apply(_ change: LayerChange, _ call: MethodCall, _ client: Client, _ daemon: Daemon) throws {
         if change.isConditional { daemon.writes.commit() }
         if !change.values.isEmpty { try checkRoom(for: change, of: client.identity) }
         let weight = weight(after: change)
@@ -88,7 +88,7 @@ extension UserStore {
         // To load the other layer may release what nobody is subscribed to.
         hold()
         defer { release() }
-        try subscribe(call.peer, alsoTo: try host(of: path, for: call.peer), at: path, daemon)
+        try subscribe(call.peer, alsoTo: try host(of: path, for: call.peer, daemon), at: path, daemon)
         try call.reply { try $0.append(store.generation) }
     }
 
@@ -104,7 +104,7 @@ extension UserStore {
     }
 
     /// Returns the layer for this host of the domain at a path; `nil` if this is that layer.
-    private func host(of path: String, for peer: Peer) throws -> UserStore? {
+    private func host(of path: String, for peer: Peer, _ daemon: Daemon) throws -> UserStore? {
         layer?.isHost == true ? nil : try daemon.clients.layer(at: path + BusNames.hostSuffix, for: peer)
     }
 
@@ -112,7 +112,7 @@ extension UserStore {
         let client = daemon.clients.client(call.peer)
         let path = call.message.path ?? path
         unsubscribe(client, at: path)
-        try host(of: path, for: call.peer)?.unsubscribe(client, at: path)
+        try host(of: path, for: call.peer, daemon)?.unsubscribe(client, at: path)
         try call.reply()
     }
 
@@ -135,7 +135,7 @@ extension UserStore {
                     try $0.applyToLayer($1, daemon)
                 },
                 .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], by: .everybody, on: daemon) {
-                    try $0.synchronizeLayer($1)
+                    try $0.synchronizeLayer($1, daemon)
                 },
                 .method(
                     "GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], by: .everybody, on: daemon
@@ -171,7 +171,7 @@ extension UserStore {
             ])
     }
 
-    fileprivate func synchronizeLayer(_ call: MethodCall) throws {
+    fileprivate func synchronizeLayer(_ call: MethodCall, _ daemon: Daemon) throws {
         _ = try call.message.readFlags()
         call.answer(on: daemon) {
             try await self.user.database.synchronize()

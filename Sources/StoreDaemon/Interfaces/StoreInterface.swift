@@ -175,7 +175,7 @@ extension UserStore {
         try daemon.writes.add(call, daemon.clients.client(call.peer), self, stage: stage)
     }
 
-    fileprivate func synchronize(_ call: MethodCall) throws {
+    fileprivate func synchronize(_ call: MethodCall, _ daemon: Daemon) throws {
         let waits = try call.message.readFlags(0x1) != 0
         let account = user.account.sync
         call.answer(on: daemon) {
@@ -268,7 +268,7 @@ extension UserStore {
                     try $0.apply($1, daemon)
                 },
                 .method("Synchronize", in: ["flags": "t"], out: ["accepted": "b"], by: .everybody, on: daemon) {
-                    try $0.synchronize($1)
+                    try $0.synchronize($1, daemon)
                 },
                 .method(
                     "GetHistory", in: ["key": "s", "flags": "t"], out: ["history": "aa{sv}"], by: .everybody, on: daemon

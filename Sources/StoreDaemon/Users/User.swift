@@ -108,7 +108,7 @@ final class User {
                 account.sync.noteHint()
             }
             try localKeys.keepValues(of: store)
-            return try UserStore(store, of: self, daemon: daemon)
+            return try UserStore(store, of: self, on: daemon.connection)
         }
         localKeys.apply(to: store.store)
         try makeRoom(for: store.memory)

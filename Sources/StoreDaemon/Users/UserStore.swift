@@ -14,7 +14,7 @@ final class UserStore {
     let path: String
     private(set) var store: Store
     private var subscriptions: [SubscriptionKey: StoreSubscription] = [:]
-    unowned let daemon: Daemon
+    private let connection: BusConnection
 
     var identifier: String { store.identifier }
     /// The domain of which the store is a layer; `nil` if it is an app's store.
@@ -28,10 +28,11 @@ final class UserStore {
     /// Whether the user has it in use, so that its memory counts against the user's share.
     var isInUse = false
 
-    init(_ store: Store, of user: User, daemon: Daemon) throws {
+    /// - Parameter connection: sends the signals.
+    init(_ store: Store, of user: User, on connection: BusConnection) throws {
         self.store = store
         self.user = user
-        self.daemon = daemon
+        self.connection = connection
         layer = Store.layer(store.identifier)
         path =
             if let layer {
@@ -152,7 +153,7 @@ final class UserStore {
         }
         subscriptions[key] = StoreSubscription(
             client, peer, path: path, includesLocal: includingLocal, signal: signal,
-            connection: daemon.connection)
+            connection: connection)
         count(client, path, by: 1)
     }
 
