@@ -12,15 +12,18 @@ internal import SyncEngine
 @BusActor
 final class AccountNotices {
     private unowned let account: UserAccount
+    private let service: ServiceContext
     private let subscribers = AccountSubscribers()
     /// The number of subscriptions to the user's stores.
     private var storeSubscriptions = 0
     private var log = AccountLog()
 
-    private var daemon: Daemon { account.daemon }
     private var sync: AccountSync { account.sync }
 
-    init(of account: UserAccount) { self.account = account }
+    init(of account: UserAccount, in service: ServiceContext) {
+        self.account = account
+        self.service = service
+    }
 
     // MARK: Subscribers
 
@@ -31,7 +34,7 @@ final class AccountNotices {
     func subscribe(_ client: Client, _ peer: Peer, at path: String) {
         subscribers.add(client, at: path) { [unowned self] in
             // A failure means that the connection to the bus is lost, and with it every subscriber.
-            try? daemon.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
+            try? service.connection.signal(path, BusNames.accountInterface, "AccountChanged", to: peer) { signal in
                 try append(stateFor: client, to: signal)
             }
         }
@@ -76,7 +79,7 @@ final class AccountNotices {
 
     /// Tells the subscribers and the log the account's state, because it has changed.
     func tellState() {
-        daemon.logger.debug("The account of \(account.userName) is \(sync.state.status.rawValue).")
+        service.logger.debug("The account of \(account.userName) is \(sync.state.status.rawValue).")
         // While a cycle is under way, it isn't known yet whether the account works.
         if !sync.isSignedIn {
             log.forget()
@@ -85,7 +88,7 @@ final class AccountNotices {
             if let line {
                 // A server's text may have what was sent to it.
                 let credentials = try? account.saved.read()?.credentials
-                daemon.logger.log(level: line.level, "\(credentials?.removed(from: line.text) ?? line.text)")
+                service.logger.log(level: line.level, "\(credentials?.removed(from: line.text) ?? line.text)")
             }
         }
         subscribers.tell()
@@ -114,7 +117,7 @@ final class AccountNotices {
     /// - Parameter warning: what administrators should know about it.
     func log(act text: String, warning: String? = nil) {
         guard let line = log.note(act: text, EventLoop.now) else { return }
-        daemon.logger.log(level: line.level, "\(line.text)")
-        if let warning { daemon.logger.warning("\(warning)") }
+        service.logger.log(level: line.level, "\(line.text)")
+        if let warning { service.logger.warning("\(warning)") }
     }
 }

@@ -19,7 +19,7 @@ struct RemoteCheck {
     mutating func run() async throws -> [BackendCheck] {
         try request.credentials.check()
         if triesSignIn { try request.check() }
-        try account.daemon.configuration.check(scheme: request.url)
+        try account.service.configuration.check(scheme: request.url)
         let file = try? account.saved.read()
         try request.complete(from: account.saved)
         let present = file.flatMap { $0.isPlace(request.url) ? $0 : nil }

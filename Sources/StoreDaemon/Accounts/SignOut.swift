@@ -59,7 +59,7 @@ struct SignOut {
         account.url = ""
         if keepsValues { try account.sync.signOut(keepingValues: true) }
         account.notices.log(act: "\(account.userName) signed out.")
-        account.daemon.armIdleTimer()
+        account.reports.signedOut()
         try leaving.get()
     }
 

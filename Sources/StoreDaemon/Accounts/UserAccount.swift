@@ -18,17 +18,18 @@ final class UserAccount {
     var url = ""
     private(set) var database: UserDatabase
     let directory: String
-    unowned let daemon: Daemon
+    let service: ServiceContext
+    let reports: Reports
     /// The account's user, until ``stop()``. A weak reference would slow down every use of the user.
     private(set) var user: User?
-    private(set) lazy var notices = AccountNotices(of: self)
-    private(set) lazy var cycles = AccountCycles(of: self, in: daemon.service)
+    private(set) lazy var notices = AccountNotices(of: self, in: service)
+    private(set) lazy var cycles = AccountCycles(of: self, in: service)
     let attempts = Attempts()
     let history = HistoryWork()
     private let leftovers: LeftoverWork
     let files = FileWrites()
     let saved: SavedAccount
-    private(set) lazy var move = MoveToKey(of: self, in: daemon.service)
+    private(set) lazy var move = MoveToKey(of: self, in: service)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
@@ -38,42 +39,53 @@ final class UserAccount {
     }
     private var knownName: String?
     var remotes: AccountRemotes {
-        AccountRemotes(uid: uid, name: name, service: daemon.service) { [daemon, uid] in
-            daemon.clients.share(of: .user(uid)).rest.note($0)
-        }
+        AccountRemotes(uid: uid, name: name, service: service, noteBusy: reports.busy)
     }
     var keys: AccountKeys {
         AccountKeys(
-            directory: directory, account: accountIdentifier, environment: daemon.environment, logger: daemon.logger)
+            directory: directory, account: accountIdentifier, environment: service.environment, logger: service.logger)
     }
     /// The user, as the journal names users.
     var userName: String { UserName.text(name, uid) }
 
-    init(_ uid: UInt32, database: UserDatabase, directory: String, daemon: Daemon) throws {
+    /// What the rest of the service has to know of an account.
+    struct Reports {
+        /// Called when the account was signed in to or out of, or its state has changed otherwise.
+        let stateChanged: @BusActor (_ isSignedIn: Bool) -> Void
+        /// Called when the user has signed out.
+        let signedOut: @BusActor () -> Void
+        /// Called with the microseconds of the bus thread that a backend has taken, once they are many.
+        let busy: @BusActor @Sendable (UInt64) -> Void
+    }
+
+    init(
+        _ uid: UInt32, database: UserDatabase, directory: String, in service: ServiceContext, reports: Reports
+    ) throws {
         self.uid = uid
         self.database = database
         self.directory = directory
         leftovers = LeftoverWork(of: uid)
         saved = SavedAccount(in: directory, writing: files)
-        self.daemon = daemon
+        self.service = service
+        self.reports = reports
         path = BusNames.accountPath(uid: uid)
         let isForeign = MachineRecord.isForeign(in: directory, uid: uid)
-        sync = try Self.makeSync(database, isForeign: isForeign, daemon)
+        sync = try Self.makeSync(database, isForeign: isForeign, service)
         // Two devices of one name would be hard to tell apart.
-        if isForeign { try? saved.changeAtOnce { $0.deviceName = daemon.configuration.deviceName } }
+        if isForeign { try? saved.changeAtOnce { $0.deviceName = service.configuration.deviceName } }
         MachineRecord.remove(in: directory)
         leftovers.follow(database)
     }
 
     /// - Parameter isForeign: whether the database is a copy of another device's.
     private static func makeSync(
-        _ database: UserDatabase, isForeign: Bool = false, _ daemon: Daemon
+        _ database: UserDatabase, isForeign: Bool = false, _ service: ServiceContext
     ) throws -> AccountSync {
         AccountSync(
             database,
             device: RemoteDevice(
                 identifier: try database.deviceIdentifier(isForeign: isForeign),
-                name: daemon.configuration.deviceName),
+                name: service.configuration.deviceName),
             monotonicTime: { EventLoop.now })
     }
 
@@ -106,9 +118,9 @@ final class UserAccount {
             }
             if file.isEncrypted == true { try database.names.noteEncrypted() }
             try sync.devices.readOwnName()
-            try daemon.configuration.check(scheme: file.url)
+            try service.configuration.check(scheme: file.url)
             let (protection, problem) = keys.protection(of: file)
-            try daemon.configuration.check(protection)
+            try service.configuration.check(protection)
             let backend = try remotes.makeBackend(file.url, file.credentials, protection)
             if hasSucceeded {
                 var remote = RemoteAccount(identifier: file.account, aliases: [former])
@@ -143,7 +155,7 @@ final class UserAccount {
 
     /// Switches to a new database after the old one was set aside.
     func replace(database: UserDatabase) throws {
-        let next = try Self.makeSync(database, daemon)
+        let next = try Self.makeSync(database, service)
         cycles.pause()
         sync.close()
         self.database = database
@@ -157,7 +169,7 @@ final class UserAccount {
     /// Sets aside a database that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
         do { try user?.recovery.replaceDatabase(reason) } catch {
-            daemon.logger.error(
+            service.logger.error(
                 "The database of \(UserName.text(of: uid)) can't be replaced: \(BusError(mapping: error).message)")
             sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))
         }
@@ -196,7 +208,7 @@ final class UserAccount {
 
     private func noteState() {
         notices.tellState()
-        daemon.machine.follow(sync.isSignedIn || daemon.users.hasAccount)
+        reports.stateChanged(sync.isSignedIn)
     }
 
     /// Throws if there is no room on the disk or in memory for what other devices have written.
@@ -261,7 +273,7 @@ final class UserAccount {
         _ body: @escaping @Sendable (any RemoteBackend) async throws -> RemoteAccount,
         then switchTo: (any RemoteBackend, RemoteAccount, HeldKey?) throws -> Void
     ) async throws -> RemoteAccount {
-        try daemon.configuration.check(scheme: url)
+        try service.configuration.check(scheme: url)
         let signOuts = attempts.signOuts
         let (backend, (found, held)) = try await attempt(url, credentials, protection) {
             (try await body($0), await $0.heldKey)
@@ -347,7 +359,7 @@ final class UserAccount {
     }
 
     private func logUnwritten(_ error: any Error) {
-        daemon.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
+        service.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
     }
 
     // MARK: Properties
@@ -373,12 +385,12 @@ final class UserAccount {
 
     /// Converts a time of the monotonic clock to microseconds since 1970. A past time becomes the present.
     private func date(_ moment: UInt64) -> UInt64 {
-        daemon.environment.time() + moment - min(moment, EventLoop.now)
+        service.environment.time() + moment - min(moment, EventLoop.now)
     }
 
     /// The reasons why cycles are less frequent, by their names on the bus.
     var savings: [String] {
-        guard sync.hasBackend, daemon.configuration.pace.sparingPace > .zero else { return [] }
+        guard sync.hasBackend, service.configuration.pace.sparingPace > .zero else { return [] }
         return [(sync.circumstances.isMetered, "metered-network"), (sync.circumstances.savesPower, "power-saver")]
             .filter(\.0).map(\.1)
     }

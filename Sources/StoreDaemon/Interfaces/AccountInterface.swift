@@ -14,7 +14,7 @@ internal import SyncEngine
 extension UserAccount {
     // MARK: Signing in and out
 
-    fileprivate func signIn(_ call: MethodCall) throws {
+    fileprivate func signIn(_ call: MethodCall, _ daemon: Daemon) throws {
         let url = try call.message.readString(atMost: TextBound.address)
         let options = try call.message.readOptions(SignInRequest.options)
         call.answer(on: daemon, holding: self) {
@@ -30,7 +30,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func signOut(_ call: MethodCall) throws {
+    fileprivate func signOut(_ call: MethodCall, _ daemon: Daemon) throws {
         let options = try call.message.readOptions([
             "keep-values": "b", "keep-pending": "b", "keep-last-key": "b", "only-attempt": "b", "only-check": "b",
         ])
@@ -45,7 +45,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func syncNow(_ call: MethodCall) throws {
+    fileprivate func syncNow(_ call: MethodCall, _ daemon: Daemon) throws {
         let verifies = try call.message.readFlags(0x1) != 0
         guard sync.isSignedIn else { throw Self.notSignedIn }
         let isApp = daemon.clients.client(call.peer).isSandboxed
@@ -59,7 +59,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func checkBackend(_ call: MethodCall) throws {
+    fileprivate func checkBackend(_ call: MethodCall, _ daemon: Daemon) throws {
         let url = try call.message.readString(atMost: TextBound.address)
         let options = try call.message.readOptions(SignInRequest.options.merging(["sign-in": "b"]) { $1 })
         call.answer(on: daemon, holding: self) {
@@ -93,7 +93,7 @@ extension UserAccount {
         try call.reply { try $0.append(phrase) }
     }
 
-    fileprivate func unlock(_ call: MethodCall) throws {
+    fileprivate func unlock(_ call: MethodCall, _ daemon: Daemon) throws {
         let phrase = try call.message.readString(atMost: TextBound.name)
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
@@ -101,7 +101,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func move(_ call: MethodCall, _ change: KeyChange) throws {
+    fileprivate func move(_ call: MethodCall, _ change: KeyChange, _ daemon: Daemon) throws {
         let options = try call.message.readOptions(["pass-over-unread": "b"])
         call.answer(on: daemon, holding: self) {
             await self.attempts.stepEnd()
@@ -111,7 +111,7 @@ extension UserAccount {
 
     // MARK: Pausing and resolving
 
-    fileprivate func resolve(_ call: MethodCall) throws {
+    fileprivate func resolve(_ call: MethodCall, _ daemon: Daemon) throws {
         guard let side = Resolution.Side(rawValue: try call.message.readString(atMost: TextBound.name)) else {
             throw BusError.invalidArguments("The side is \"local\" or \"remote\".")
         }
@@ -121,12 +121,12 @@ extension UserAccount {
         }
     }
 
-    fileprivate func setPaused(_ call: MethodCall) throws {
+    fileprivate func setPaused(_ call: MethodCall, _ daemon: Daemon) throws {
         let isPaused = try call.message.readBool()
         call.answer(on: daemon, holding: self) { try await self.setPaused(isPaused) }
     }
 
-    fileprivate func setStoreSynchronized(_ call: MethodCall) throws {
+    fileprivate func setStoreSynchronized(_ call: MethodCall, _ daemon: Daemon) throws {
         let (identifier, isOn) = (try call.message.readString(atMost: TextBound.name), try call.message.readBool())
         let user = try daemon.users.user(uid)
         guard Manifest.isName(identifier),
@@ -168,7 +168,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func renameDevice(_ call: MethodCall) throws {
+    fileprivate func renameDevice(_ call: MethodCall, _ daemon: Daemon) throws {
         let identifier = try call.message.readString(atMost: TextBound.name)
         let name = try call.message.readString(atMost: TextBound.name)
         try RemoteDevice.check(name: name)
@@ -191,7 +191,7 @@ extension UserAccount {
 
     // MARK: Usage
 
-    fileprivate func getUsage(_ call: MethodCall) throws {
+    fileprivate func getUsage(_ call: MethodCall, _ daemon: Daemon) throws {
         call.answer(on: daemon, holding: self) {
             (try self.database.space.size(), try await self.history.bytes(.counting, of: self))
         } reply: { [bound = daemon.configuration.bounds.databaseBytes] reply, usage in
@@ -203,7 +203,7 @@ extension UserAccount {
         }
     }
 
-    fileprivate func trimHistory(_ call: MethodCall) throws {
+    fileprivate func trimHistory(_ call: MethodCall, _ daemon: Daemon) throws {
         _ = try call.message.readFlags()
         call.answer(on: daemon, holding: self) {
             try await self.history.bytes(.removing, of: self)
@@ -239,32 +239,36 @@ extension UserAccount {
                 .method(
                     "SignIn", in: ["backend_url": "s", "options": "a{sv}"], out: ["account_identifier": "s"],
                     sensitive: true, by: .unsandboxed, on: daemon
-                ) { try $0.signIn($1) },
-                .method("SignOut", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) { try $0.signOut($1) },
+                ) { try $0.signIn($1, daemon) },
+                .method("SignOut", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) {
+                    try $0.signOut($1, daemon)
+                },
                 .method(
                     "GetRecoveryPhrase", in: ["flags": "t"], out: ["recovery_phrase": "s"], sensitive: true,
                     by: .unsandboxed, on: daemon
                 ) { try $0.getRecoveryPhrase($1) },
                 .method("Encrypt", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) {
-                    try $0.move($1, .encryption)
+                    try $0.move($1, .encryption, daemon)
                 },
                 .method("ReplaceKey", in: ["options": "a{sv}"], by: .unsandboxed, on: daemon) {
-                    try $0.move($1, .replacement)
+                    try $0.move($1, .replacement, daemon)
                 },
                 .method("Unlock", in: ["recovery_phrase": "s"], sensitive: true, by: .unsandboxed, on: daemon) {
-                    try $0.unlock($1)
+                    try $0.unlock($1, daemon)
                 },
-                .method("SyncNow", in: ["flags": "t"], by: .everybody, on: daemon) { try $0.syncNow($1) },
-                .method("Resolve", in: ["side": "s"], by: .unsandboxed, on: daemon) { try $0.resolve($1) },
-                .method("SetPaused", in: ["paused": "b"], by: .unsandboxed, on: daemon) { try $0.setPaused($1) },
+                .method("SyncNow", in: ["flags": "t"], by: .everybody, on: daemon) { try $0.syncNow($1, daemon) },
+                .method("Resolve", in: ["side": "s"], by: .unsandboxed, on: daemon) { try $0.resolve($1, daemon) },
+                .method("SetPaused", in: ["paused": "b"], by: .unsandboxed, on: daemon) {
+                    try $0.setPaused($1, daemon)
+                },
                 .method("SetStoreSynchronized", in: ["identifier": "s", "on": "b"], by: .unsandboxed, on: daemon) {
-                    try $0.setStoreSynchronized($1)
+                    try $0.setStoreSynchronized($1, daemon)
                 },
                 .method("ListDevices", out: ["devices": "aa{sv}"], by: .unsandboxed, on: daemon) {
                     try $0.listDevices($1)
                 },
                 .method("RenameDevice", in: ["identifier": "s", "name": "s"], by: .unsandboxed, on: daemon) {
-                    try $0.renameDevice($1)
+                    try $0.renameDevice($1, daemon)
                 },
                 .method("ForgetDevice", in: ["identifier": "s"], by: .unsandboxed, on: daemon) {
                     try $0.forgetDevice($1)
@@ -272,10 +276,12 @@ extension UserAccount {
                 .method(
                     "CheckBackend", in: ["backend_url": "s", "options": "a{sv}"], out: ["steps": "aa{sv}"],
                     sensitive: true, by: .unsandboxed, on: daemon
-                ) { try $0.checkBackend($1) },
-                .method("GetUsage", out: ["usage": "a{sv}"], by: .unsandboxed, on: daemon) { try $0.getUsage($1) },
+                ) { try $0.checkBackend($1, daemon) },
+                .method("GetUsage", out: ["usage": "a{sv}"], by: .unsandboxed, on: daemon) {
+                    try $0.getUsage($1, daemon)
+                },
                 .method("TrimHistory", in: ["flags": "t"], out: ["freed": "t"], by: .unsandboxed, on: daemon) {
-                    try $0.trimHistory($1)
+                    try $0.trimHistory($1, daemon)
                 },
                 .method("Subscribe", in: ["flags": "t"], by: .everybody, on: daemon) { try $0.subscribe($1, daemon) },
                 .method("Unsubscribe", by: .everybody, on: daemon) { try $0.unsubscribe($1, daemon) },

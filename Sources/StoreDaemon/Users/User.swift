@@ -48,7 +48,9 @@ final class User {
             database.close()
             throw error
         }
-        account = try UserAccount(uid, database: database, directory: directory.path, daemon: daemon)
+        account = try UserAccount(
+            uid, database: database, directory: directory.path, in: daemon.service,
+            reports: Self.makeReports(of: uid, daemon))
         account.sync.pace = daemon.configuration.pace
         account.sync.circumstances = daemon.machine.circumstances(of: uid)
         localKeys.user = self
@@ -60,6 +62,13 @@ final class User {
         var began = WorkTime()
         return WorkObserver(
             begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
+    }
+
+    /// Passes on what the rest of the service has to know of a user's account.
+    private static func makeReports(of uid: UInt32, _ daemon: Daemon) -> UserAccount.Reports {
+        UserAccount.Reports(
+            stateChanged: { daemon.machine.follow($0 || daemon.users.hasAccount) },
+            signedOut: { daemon.armIdleTimer() }, busy: { daemon.clients.share(of: .user(uid)).rest.note($0) })
     }
 
     /// Applies a reloaded configuration.
