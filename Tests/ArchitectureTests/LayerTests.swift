@@ -45,6 +45,25 @@ struct LayerTests {
         }
     }
 
+    /// Whatever has the daemon can reach everything from there (docs/decisions/0161). The list may only get shorter.
+    @Test func `no other files of the service know the daemon`() throws {
+        let known = [
+            "Callers/Clients+admission", "Callers/Clients", "Daemon", "Defaults/Clients+domains",
+            "Interfaces/AccountInterface", "Interfaces/AdministrationInterface", "Interfaces/DefaultsInterface",
+            "Interfaces/DomainInterface", "Interfaces/Interface+members", "Interfaces/ManagerInterface",
+            "Interfaces/MethodCall+arguments", "Interfaces/StoreInterface", "Users/User", "Users/Users",
+        ].map { "Sources/StoreDaemon/\($0).swift" }
+        // By Unicode's rules, "daemon.users" is one word.
+        let daemon = /\b[Dd]aemon\b/.wordBoundaryKind(.simple)
+        let found = try repository.sources().filter { source in
+            guard source.hasPrefix("Sources/StoreDaemon/") else { return false }
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            // By its type or by a property, but not in a comment.
+            return text.replacing(/\/\/.*/, with: "").contains(daemon)
+        }
+        #expect(Set(found) == Set(known))
+    }
+
     @Test func `every method of the service says who may call it`() throws {
         let members = "Sources/StoreDaemon/Interfaces/Interface+members.swift"
         var methods = 0
