@@ -353,6 +353,8 @@ extension Catalogue {
         "Syncing": "Abgleich läuft",
         "Take the remote's values? [y/N]": "Die Werte des Speicherorts übernehmen? [j/N]",
         "Tar could not write {1}.": "tar konnte {1} nicht schreiben.",
+        "That device can't read later uploads. To keep it from the server too, change the password there":
+            "Dieses Gerät kann spätere Uploads nicht lesen. Um es auch vom Server fernzuhalten, ändern Sie dort das Passwort",
         "The account can't be synced now: {1}": "Das Konto lässt sich gerade nicht abgleichen: {1}",
         """
         The account has a new recovery phrase, without which nobody can sign another device in: "ubiquitousctl \
@@ -616,8 +618,8 @@ extension Catalogue {
         "{1} devices are called \"{2}\".": "{1} Geräte heißen „{2}“.",
         "{1} doesn't get the data of {2}; {3} is set aside.":
             "{1} bekommt die Daten von {2} nicht; {3} wurde beiseitegelegt.",
-        "{1} doesn't go with -date: clocks here are put forward then, so there is no such time.":
-            "{1} passt nicht zu -date: Die Uhren werden hier dann vorgestellt, diese Zeit gibt es also nicht.",
+        "{1} doesn't go with -date: clocks here skip that time.":
+            "{1} passt nicht zu -date: Die Uhren überspringen hier diese Zeit.",
         "{1} doesn't go with -date: {2}.": "{1} passt nicht zu -date: {2}.",
         "{1} doesn't go with {2}: {3}.": "{1} passt nicht zu {2}: {3}.",
         "{1} follows the value; put quotes around a value with spaces, and --store before a store.":

@@ -16,9 +16,7 @@ enum DateWord {
         if let clock = DateText.seconds(text + "Z") {
             let (seconds, exists) = local(clock)
             if exists { return seconds }
-            throw Failure(
-                .usage,
-                "\(Output.quoted(word)) doesn't go with -date: clocks here are put forward then, so there is no such time.")
+            throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: clocks here skip that time.")
         }
         throw Failure(.usage, "\(Output.quoted(word)) doesn't go with -date: \(objection(to: word)).")
     }

@@ -115,6 +115,9 @@ struct ForgetCommand: ServiceCommand {
                 Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, \
                 change the password on the server, and then the account's key with "ubiquitousctl account replace-key"
                 """)
+        } else if replaceKey {
+            Output.remark(
+                "That device can't read later uploads. To keep it from the server too, change the password there")
         } else {
             Output.remark(
                 """

@@ -144,10 +144,13 @@ struct ResolveCommand: ServiceCommand {
     private func resolvesUnnoticedDamage(of account: AccountObject) async throws -> Bool {
         if side == .remote { return false }
         if options.change.check { return try await isDamaged(account) }
-        do { try await account.resolve(side, timeout: Patience.remote) } catch let error as UbiquitousStoreError
-            where error.code == .conflict
-        {
-            return false
+        do { try await account.resolve(side, timeout: Patience.remote) } catch let error as UbiquitousStoreError {
+            switch error.code {
+            case .conflict: return false
+            // The service has noticed it just now.
+            case .remoteReset: try await account.resolve(side, timeout: Patience.remote)
+            default: throw error
+            }
         }
         return true
     }
@@ -158,7 +161,7 @@ struct ResolveCommand: ServiceCommand {
         var request = SignInOptions()
         request.renews = true
         let steps = try await AccountOptions.steps(account, try await account.properties().backend, request)
-        return steps.contains { $0.code == .corrupt }
+        return steps.contains { [.corrupt, .remoteReset].contains($0.code) }
     }
 }
 
