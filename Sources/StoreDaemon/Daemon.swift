@@ -333,7 +333,7 @@ package final class Daemon {
         if decision != .stay { stop() }
     }
 
-    /// Whether calls of unknown senders are held, or others wait for their user's turn.
+    /// Whether first calls of connections are held, or others wait for their user's turn.
     private var holdsCalls: Bool { connection.holdsCalls || !clients.turns.isIdle }
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }

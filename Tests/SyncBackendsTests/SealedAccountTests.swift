@@ -115,7 +115,8 @@ import Testing
         #expect(plain.blobs.isEmpty)
         try await device("A", on: plain, .none).signIn(creating: true)
         #expect(await code { try await device("B", on: plain, .phrase(other)).signIn(creating: true) } == .unencrypted)
-        #expect(await code { try await device("B", on: plain, .key(Self.key(5))).signIn(creating: true) } == .unencrypted)
+        #expect(
+            await code { try await device("B", on: plain, .key(Self.key(5))).signIn(creating: true) } == .unencrypted)
         #expect(plain.blobs.count == 1)
     }
 

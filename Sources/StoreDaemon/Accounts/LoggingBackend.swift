@@ -115,7 +115,8 @@ private struct LoggingPull: RemotePull {
 
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = await pull.finish(joined: stores)
-        await steps.tell("has joined \(stores.count) stores\(result.isComplete ? "" : "; something has not arrived yet")")
+        let rest = result.isComplete ? "" : "; something has not arrived yet"
+        await steps.tell("has joined \(stores.count) stores\(rest)")
         return result
     }
 }

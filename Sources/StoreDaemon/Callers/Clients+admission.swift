@@ -74,7 +74,7 @@ extension Clients {
     }
 
     private static let tooManyAtOnce =
-        "The user has thousands of calls under way. Those that find no room to wait get no answer."
+        "The user has too many calls under way at once. Those that find no room to wait get no answer."
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         guard call.message.expectsReply else {
