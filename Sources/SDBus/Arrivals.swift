@@ -268,9 +268,12 @@ final class Arrivals {
 
     /// Gives some more calls back, after a round, unless some of the last ones are still to be dispatched.
     func giveMoreBack() {
-        guard let name = line.first, senders[name]?.returned ?? 0 == 0 else { return }
-        line.removeFirst()
-        giveSomeBack(of: name)
+        while let name = line.first, senders[name]?.returned ?? 0 == 0 {
+            line.removeFirst()
+            giveSomeBack(of: name)
+            // Their dispatch begins the next round. Without them, nothing would.
+            if senders[name]?.returned ?? 0 > 0 { return }
+        }
     }
 
     private func endIfDone(_ name: String) {

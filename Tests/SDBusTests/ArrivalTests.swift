@@ -179,6 +179,27 @@ struct ArrivalTests {
         #expect(server.holdsCalls == false)
     }
 
+    @Test func `a caller in line is served although the one before it has nothing left to give back`() async throws {
+        var ends: [@BusActor (Result<PeerContext?, BusError>) -> Void] = []
+        server.peers.examine = { _, done in ends.append(done) }
+        let clients = try (0..<3).map { _ in try bus.connect() }
+        var answers = 0
+        for client in clients {
+            for number in 0..<60 as Range<UInt32> { try start(note(number, on: client), on: client) { answers += 1 } }
+            client.flush()
+        }
+        try await eventually { ends.count == 3 }
+        for client in clients { try waitForBus(client) }
+        try waitForBus(server)
+        for end in ends { end(.success(nil)) }
+        // For this, the first two's calls are given back at once.
+        for client in clients.prefix(2) {
+            try start(note(60, on: client, filling: 100 << 10), on: client) { answers += 1 }
+        }
+        try await eventually { answers == 3 * 60 + 2 }
+        #expect(server.holdsCalls == false)
+    }
+
     @Test func `the calls of a caller that can't be examined are refused`() async throws {
         server.peers.examine = { _, done in done(.failure(.limitsExceeded("Call again."))) }
         let client = try bus.connect()
