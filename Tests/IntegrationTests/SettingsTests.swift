@@ -33,6 +33,17 @@ struct SettingsTests {
         }
     }
 
+    /// Starts a service whose settings are only those of a file.
+    private func start(
+        on bus: PrivateBus, in directory: TemporaryDirectory, _ path: String, _ further: String...
+    ) async throws -> Device {
+        var options = Device.Options()
+        options.isBare = true
+        options.arguments =
+            ["--bus", bus.address, "--state-directory", directory.path + "/state", "--configuration", path] + further
+        return try await Device.start(on: bus, options)
+    }
+
     private func reload(_ machine: Machine) async -> BusError? {
         await failure {
             try await machine.client(as: Users.service).manager("Reload")
@@ -527,13 +538,7 @@ struct SettingsTests {
         }
         try write("notice")
         let bus = try await PrivateBus.start()
-        var options = Device.Options()
-        options.isBare = true
-        options.arguments = [
-            "--bus", bus.address, "--state-directory", directory.path + "/state", "--configuration", path,
-            "--folder-root", directory.path,
-        ]
-        let device = try await Device.start(on: bus, options)
+        let device = try await start(on: bus, in: directory, path, "--folder-root", directory.path)
         let client = try BusClient(bus)
         try await client.account.signIn("folder://\(folder)")
         try await client.account.syncNow()
@@ -558,12 +563,7 @@ struct SettingsTests {
         }
         try write("IdleExit=0\n")
         let bus = try await PrivateBus.start()
-        var options = Device.Options()
-        options.isBare = true
-        options.arguments = [
-            "--bus", bus.address, "--state-directory", directory.path + "/state", "--configuration", path,
-        ]
-        let device = try await Device.start(on: bus, options)
+        let device = try await start(on: bus, in: directory, path)
         let account = try BusClient(bus).account
         #expect(try await account.property("DeviceName") == .string("From the file"))
         account.client.connection.close()
