@@ -42,21 +42,21 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
     /// The sentence.
     public var description: String { message }
 
-    /// Particular failures, by their names on the bus.
-    public enum Reason: String, Sendable {
+    /// Particular failures.
+    public enum Reason: Sendable {
         /// A server answered that there is nothing at the address. A new account may be created there. It doesn't prove
         /// that an account is gone: the server's disk may not be mounted.
-        case folderMissing = "folder-missing"
+        case folderMissing
         /// Parts of the account have not arrived in the remote, and the first download waits for them.
-        case firstPartsMissing = "first-parts-missing"
+        case firstPartsMissing
         /// Parts that another device has uploaded have not arrived in the remote.
-        case partsMissing = "parts-missing"
+        case partsMissing
         /// The remote was emptied, or holds another account.
-        case accountReplaced = "account-replaced"
+        case accountReplaced
         /// The file that says which account is in the remote is damaged, or has not arrived.
-        case markerDamaged = "marker-damaged"
+        case markerDamaged
         /// No authority that this device trusts has signed the server's certificate.
-        case authorityUnknown = "authority-unknown"
+        case authorityUnknown
     }
 
     /// The kinds of failure.

@@ -2,6 +2,7 @@
 
 // The only place that maps the engines' enumerations to words and numbers on the bus. BusError+mapping maps errors.
 
+internal import Replication
 internal import StoreBus
 internal import StoreEngine
 internal import SyncEngine
@@ -32,6 +33,20 @@ extension StoreNotice.Reason {
         case .accountChange: ChangeReason.account
         case .localChange: ChangeReason.local
         case .managedChange: ChangeReason.managed
+        }
+    }
+}
+
+extension RemoteError.Reason {
+    /// The failure, as the account's property `LastErrorReason` and the steps of `CheckBackend` have it.
+    var wireName: String {
+        switch self {
+        case .folderMissing: "folder-missing"
+        case .firstPartsMissing: "first-parts-missing"
+        case .partsMissing: "parts-missing"
+        case .accountReplaced: "account-replaced"
+        case .markerDamaged: "marker-damaged"
+        case .authorityUnknown: "authority-unknown"
         }
     }
 }

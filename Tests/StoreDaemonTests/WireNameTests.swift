@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Replication
 import StoreBus
 import StoreEngine
 import SyncEngine
@@ -21,6 +22,14 @@ import Testing
             .serverChange, .initialSyncChange, .quotaViolationChange, .accountChange, .localChange, .managedChange,
         ]
         #expect(changes.map(\.wireNumber) == [0, 1, 2, 3, 16, 32])
+        let failures: [RemoteError.Reason] = [
+            .folderMissing, .firstPartsMissing, .partsMissing, .accountReplaced, .markerDamaged, .authorityUnknown,
+        ]
+        #expect(
+            failures.map(\.wireName) == [
+                "folder-missing", "first-parts-missing", "parts-missing", "account-replaced", "marker-damaged",
+                "authority-unknown",
+            ])
         let ends: [FormerValue.Reason] = [.replaced, .removed, .account, .merge, .initialSync]
         #expect(ends.map(\.wireName) == ["replaced", "removed", "account", "merge", "initial-sync"])
         let limits: [QuotaViolation.Limit] = [.keys, .totalBytes, .valueBytes]

@@ -78,7 +78,7 @@ extension UserAccount {
                         let error = check.code.map { RemoteError($0, check.detail, reason: check.reason) }
                         try reply.append(entry: "detail", text: error?.advised ?? check.detail)
                         if let error { try reply.append(entry: "error", text: BusError(remote: error).name) }
-                        if let reason = error?.reason { try reply.append(entry: "reason", text: reason.rawValue) }
+                        if let reason = error?.reason { try reply.append(entry: "reason", text: reason.wireName) }
                     }
                 }
             }
@@ -341,7 +341,7 @@ extension UserAccount {
                     try message.append(text: told ?? "")
                 },
                 .property("LastErrorReason", "s", changes: .silently, to: .everybody, on: daemon) { account, message in
-                    try message.append(account.sync.lastError?.reason?.rawValue ?? "")
+                    try message.append(account.sync.lastError?.reason?.wireName ?? "")
                 },
                 .property("DefaultBackend", "s", changes: .silently, to: .unsandboxed, on: daemon) { account, message in
                     try message.append(account.remotes.defaultAddress ?? "")
