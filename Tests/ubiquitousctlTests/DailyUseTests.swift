@@ -199,6 +199,11 @@ import UbiquitousStoreTesting
                 #expect(result.code != 0 && result.error.utf8.count < 400, "\(result)")
                 if line != ["history"], line != ["restore"] { #expect(result.error.contains("kkk…\"")) }
             }
+            let long = String(repeating: "k", count: 3_000)
+            for line in [["read", "com.example.a", long], ["read", long], [long], ["write", long, "key", "1"]] {
+                let result = try await terminal.ctl2(["defaults"] + line)
+                #expect(result.code != 0 && result.error.utf8.count < 700, "\(result)")
+            }
         }
     }
 

@@ -119,9 +119,12 @@ enum Output {
     private static func printable(_ text: Substring) -> String { printable(String(text)) }
 
     /// Returns a name in quotes for use in a sentence; of a very long name, only its beginning.
-    static func quoted(_ name: String) -> String {
+    static func quoted(_ name: String) -> String { "\"\(shortened(name))\"" }
+
+    /// Returns a name for use in a sentence; of a very long one, only its beginning.
+    static func shortened(_ name: String) -> String {
         let isLong = name.unicodeScalars.count > 128
-        return "\"\(isLong ? String(String.UnicodeScalarView(name.unicodeScalars.prefix(40))) + "…" : name)\""
+        return isLong ? String(String.UnicodeScalarView(name.unicodeScalars.prefix(40))) + "…" : name
     }
 
     /// Returns a word as one types it in a shell, because others may have chosen it, and users paste commands.

@@ -96,8 +96,11 @@ struct DefaultsCall {
     }
 
     private func absent(_ domain: Text, _ key: Text? = nil) -> Failure {
-        if let key { return Failure(.absent, "The domain/default pair of (\(domain), \(key)) does not exist") }
-        return Failure(.absent, "Domain \(domain) does not exist")
+        let domain = Output.shortened(domain.string)
+        guard let key = key.map({ Output.shortened($0.string) }) else {
+            return Failure(.absent, "Domain \(domain) does not exist")
+        }
+        return Failure(.absent, "The domain/default pair of (\(domain), \(key)) does not exist")
     }
 
     private func print(_ value: Value) {

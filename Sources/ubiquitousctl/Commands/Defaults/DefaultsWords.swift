@@ -52,7 +52,7 @@ struct DefaultsWords: Equatable {
         }
         guard let word = words.popFirst() else { throw Self.usage("The verb is missing") }
         guard let verb = Verb(rawValue: word) ?? Self.synonyms[word] else {
-            throw Self.usage("There is no verb \"\(word)\"")
+            throw Self.usage("There is no verb \(Output.quoted(word))")
         }
         self.verb = verb
         self.isCurrentHost = isCurrentHost
@@ -91,7 +91,8 @@ struct DefaultsWords: Equatable {
         default:
             if let problem = DomainName.problem(word) {
                 throw Failure(
-                    .usage, "\"\(word)\" is not a domain: \(problem)", advice: "Files are read with \"import\".")
+                    .usage, "\(Output.quoted(word)) is not a domain: \(problem)",
+                    advice: "Files are read with \"import\".")
             }
             return Text(word)
         }
@@ -131,7 +132,7 @@ struct DefaultsWords: Equatable {
         let (value, rest) = try typed(words)
         if let word = rest.first {
             try checkIsNoOption(word)
-            throw Failure(.usage, "\"\(word)\" follows the value")
+            throw Failure(.usage, "\(Output.quoted(word)) follows the value")
         }
         return value
     }
