@@ -16,7 +16,7 @@ public struct DeadlinePassed: Error, CustomStringConvertible {
 /// - Throws: ``DeadlinePassed``, or what the condition throws.
 public func eventually(
     _ what: String,
-    within limit: Duration = .seconds(60),
+    within limit: Duration = .seconds(180),
     _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit
