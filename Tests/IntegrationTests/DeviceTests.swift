@@ -227,7 +227,7 @@ struct DeviceTests {
             let others = ["a", "s"].flatMap { newer($0, in: from, than: to) }
             for kind in ["a", "s", "h"] { mkdir("\(to)/\(kind)", 0o700) }
             for (name, bytes) in others + heads {
-                let part = "\(to)/\(name.prefix(1))/.migrated"
+                let part = "\(to)/\(name.prefix(1))/.carried"
                 try bytes.write(to: URL(filePath: part))
                 try #require(rename(part, "\(to)/\(name)") == 0)
             }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Files
 internal import Logging
 internal import Replication
 internal import SDBus
