@@ -51,10 +51,8 @@ final class Arrivals {
     private static let mostAtOnce = 16
 
     private struct Sender {
-        /// The calls, of which the first ones were given back.
-        private var calls: [(message: Message, size: Held)?] = []
-        private var start = 0
-        /// What the calls take that are still held.
+        private var calls = WaitingQueue<(message: Message, size: Held)>()
+        /// What the calls take.
         private(set) var held = Held()
         var refusals = 0
         /// The user, once the bus has named it.
@@ -70,7 +68,7 @@ final class Arrivals {
             (self.refusals, self.user, self.isRefused) = (refusals, user, isRefused)
         }
 
-        var holdsCalls: Bool { start < calls.count }
+        var holdsCalls: Bool { !calls.isEmpty }
 
         mutating func append(_ call: Message, _ size: Held) {
             calls.append((call, size))
@@ -78,9 +76,7 @@ final class Arrivals {
         }
 
         mutating func takeFirst() -> (message: Message, size: Held)? {
-            guard holdsCalls, let first = calls[start] else { return nil }
-            calls[start] = nil
-            start += 1
+            guard let first = calls.removeFirst() else { return nil }
             held = held - first.size
             return first
         }
