@@ -97,6 +97,20 @@ struct SyncCycleTests {
         #expect(cycle.uploaded && !cycle.isInterrupted)
     }
 
+    @Test mutating func `a store that has changed since the disk was synced is uploaded after another sync`() {
+        facts.isPending = true
+        begin(uploading: true)
+        pullNothing()
+        expect(.beginPush)
+        expect(.synchronize, after: .began(stores: ["a", "b"]))
+        expect(.upload("a"))
+        expect(.synchronize, after: .unsynced)
+        expect(.upload("a"))
+        expect(.upload("b"))
+        expect(.synchronize, after: .unsynced)
+        expect(.rest, after: .interrupted)
+    }
+
     @Test mutating func `what is pending waits until its upload is due`() {
         facts.isPending = true
         begin()

@@ -53,6 +53,8 @@ private struct BackendCycle<Device: BackendUser> {
     private var origin = Origin(bits: 0)
     /// Up to which sequence the disk is known to have each store.
     private var durable: [String: UInt64] = [:]
+    /// The state to upload once the disk is synced.
+    private var unsynced: StoreSnapshot?
     /// Up to which sequence each store was uploaded.
     private var uploaded: [String: UInt64] = [:]
 
@@ -133,16 +135,17 @@ private struct BackendCycle<Device: BackendUser> {
         return .began(stores: push.stores)
     }
 
-    /// Uploads a store as it is now. If all were loaded before the first one is uploaded, the memory would have to hold
+    /// Uploads a store as it is now, or as it was before the disk was synced for it. If all were loaded before the first one is uploaded, the memory would have to hold
     /// them all.
     private mutating func upload(_ store: String) async throws -> SyncCycle.Event {
         guard case .done = upload else { return .interrupted }
-        guard let snapshot = try device.snapshot(of: store) else { return upload }
+        guard let snapshot = try unsynced ?? device.snapshot(of: store) else { return upload }
         // Others must not see what this device may lose.
-        if snapshot.sequence != durable[store] {
-            try await device.synchronize()
-            guard case .done = upload else { return .interrupted }
+        if unsynced == nil, snapshot.sequence != durable[store] {
+            unsynced = snapshot
+            return .unsynced
         }
+        unsynced = nil
         try await push?.upload(snapshot)
         uploaded[store] = snapshot.sequence
         return upload

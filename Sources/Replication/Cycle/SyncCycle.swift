@@ -7,8 +7,9 @@
 //        → begin a push → sync the disk → upload each store → end the push → mark exactly that as published
 //        → collect garbage → rest
 //
-// The second line happens if the device has something to publish and may, the third once a day. A cycle may be
-// interrupted between any two actions; the next one leads to the same result.
+// The second line happens if the device has something to publish and may, the third once a day. If a store has changed
+// since the disk was synced, the disk is synced again before the store is uploaded. A cycle may be interrupted between
+// any two actions; the next one leads to the same result.
 //
 // It is a value, without I/O, clock, tasks or storage.
 
@@ -62,6 +63,8 @@ package struct SyncCycle: Sendable {
         case ended(isComplete: Bool, lacksOnlyForgotten: Bool = false)
         /// The push has begun, and needs the states of these stores.
         case began(stores: [String])
+        /// The store has changed since the disk was synced, so its state was read but not uploaded.
+        case unsynced
         /// The action no longer counts, because a store was forgotten or the device has taken another origin.
         case interrupted
     }
@@ -233,6 +236,9 @@ package struct SyncCycle: Sendable {
             self.stores = stores[...]
             return Rule.syncFirst.isOn ? .synchronize : upload()
         case (.synchronize, .done), (.upload, .done): return upload()
+        case (.upload(let store), .unsynced):
+            stores.insert(store, at: stores.startIndex)
+            return .synchronize
         case (.endPush, .done): return .markPublished
         case (.markPublished, _):
             (uploaded, needsRepublication, isPublicationGone) = (true, false, false)
