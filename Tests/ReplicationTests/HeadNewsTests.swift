@@ -84,7 +84,7 @@ struct HeadNewsTests {
     @Test func `whoever leaves an origin reads everything anew, once`() {
         var own = OwnHeads()
         let (former, present) = (Origin(bits: 1), Origin(bits: 2))
-        func look(at found: HeadIdentity?, as origin: Origin) -> OwnHead {
+        func look(at found: HeadIdentity?, as origin: Origin) -> HeadUnderOwnName {
             own.noteJoined()
             return own.classify(found, as: origin, published: 0, last: nil)
         }
@@ -118,5 +118,24 @@ struct HeadNewsTests {
         #expect(own.classify(head(9), as: origin, published: 10, last: head(9)) == .inherited)
         var other = OwnHeads()
         #expect(other.classify(head(9), as: origin, published: 9, last: head(9)) == .current)
+    }
+
+    @Test func `a publication counts as long as its head is whole and its segments are there`() {
+        let (former, present) = (Origin(bits: 3), Origin(bits: 4))
+        let last = HeadIdentity(origin: former, digest: Bits128(high: 3, low: 1), sequence: 1)
+        func look(as origin: Origin, isWhole: Bool = true, hasSegments: Bool = true) -> OwnPublication {
+            var own = OwnHeads()
+            return own.find(as: origin, published: origin == former ? 1 : 0, last: last) {
+                $0 == former ? (last, isWhole) : nil
+            }.publication(hasSegments: hasSegments)
+        }
+        // Under the former origin's name until something is published under the present one.
+        for origin in [former, present] {
+            #expect(look(as: origin) == .asPublished)
+            #expect(look(as: origin, isWhole: false) == .missing)
+            #expect(look(as: origin, hasSegments: false) == .missing)
+        }
+        #expect(look(as: former).outdated(if: true) == .outdated)
+        #expect(look(as: former, isWhole: false).outdated(if: true) == .missing)
     }
 }

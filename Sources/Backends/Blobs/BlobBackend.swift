@@ -182,12 +182,11 @@ public actor BlobBackend<Storage: BlobStorage>: RemoteBackend {
         }
         // What can't be read now may be there.
         let isLost = heads.hasFoundAll && heads.unreadable.isEmpty && witness.misses(in: found.heads.map(\.seen))
-        let isOutdated =
-            publication == .asPublished
-            && (isLost || own.isOutdated(beside: found.heads, known, foundDamage: foundDamage))
         return BlobPull(
             backend: self, account: account, found: found, known: known, joined: joined,
-            ownPublication: isOutdated ? .outdated : publication, formerOwn: cursor?.own)
+            ownPublication: publication.outdated(
+                if: isLost || own.isOutdated(beside: found.heads, known, foundDamage: foundDamage)),
+            formerOwn: cursor?.own)
     }
 
     /// Reads the heads, and the markers if they may have changed. An account without changes costs one listing.

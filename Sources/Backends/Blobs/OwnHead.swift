@@ -91,29 +91,15 @@ final class OwnHead<Storage: BlobStorage> {
         if doubtsSegments, let read = own ?? last.flatMap({ found.named($0.origin) }) {
             segments.doubt(read.head.segmentNames)
         }
-        switch heads.classify(own?.identity, as: origin, published: count, last: last) {
-        case .none: return try await isFormerThere(found, origin, last, isThorough) ? .asPublished : .missing
-        case .lost, .older, .inherited: return .missing
-        case .foreign: return .foreign
-        case .current:
-            guard let own, own.isWhole else { return .missing }
-            if published == nil {
-                know(PublishedHead(head: own.head, digest: own.digest, length: own.length, isTrusted: true))
-            }
-            return try await hasAllSegments(own.head, isThorough) ? .asPublished : .missing
-        }
-    }
-
-    /// Whether the previous process's head is still there with its segments, or there was none.
-    private func isFormerThere(
-        _ found: FoundHeads, _ origin: Origin, _ last: HeadIdentity?, _ isThorough: Bool
-    ) async throws(RemoteError) -> Bool {
-        let isLost = heads.isFormerLost(as: origin, last: last) { origin in
+        let publication = heads.find(as: origin, published: count, last: last) { origin in
             found.named(origin).map { ($0.identity, $0.isWhole) }
         }
-        if isLost { return false }
-        guard published == nil, let last, let former = found.named(last.origin) else { return true }
-        return try await hasAllSegments(former.head, isThorough)
+        guard case .head(let named) = publication else { return publication.publication(hasSegments: true) }
+        if published == nil, named == origin, let own {
+            published = PublishedHead(head: own.head, digest: own.digest, length: own.length, isTrusted: true)
+        }
+        guard let head = published?.head ?? found.named(named)?.head else { return .missing }
+        return publication.publication(hasSegments: try await hasAllSegments(head, isThorough))
     }
 
     /// Whether the segments that this device's head names are still there. A device that has not seen the head may

@@ -74,13 +74,36 @@ package struct OwnHeads: Sendable {
     /// Notes that the device will download everything again: it may no longer hold what it has published.
     package mutating func forgetHeld() { held = [] }
 
-    /// Decides what a pull has found under the device's name.
+    /// Decides what has become of this device's publication, apart from the segments that its head names.
     /// - Parameters:
     ///   - count: how often the device has begun to publish under the origin, according to the database.
     ///   - last: the last publication, according to the cursor.
+    ///   - head: returns the head under an origin's name, and whether all of it could be read.
+    package mutating func find(
+        as origin: Origin, published count: UInt64, last: HeadIdentity?,
+        among head: (Origin) -> (head: HeadIdentity, isWhole: Bool)?
+    ) -> FoundPublication {
+        let own = head(origin)
+        switch classify(own?.head, as: origin, published: count, last: last) {
+        case .none:
+            if isFormerLost(as: origin, last: last, find: head) { return .missing }
+            // The last publication counts until something is published under the present origin.
+            if let published { return .head(published.origin) }
+            guard let last, head(last.origin) != nil else { return .nothing }
+            return .head(last.origin)
+        case .lost, .older, .inherited: return .missing
+        case .foreign: return .foreign
+        case .current:
+            guard let own, own.isWhole else { return .missing }
+            if published == nil { notePublished(own.head) }
+            return .head(origin)
+        }
+    }
+
+    /// Decides what a pull has found under the device's name.
     package mutating func classify(
         _ found: HeadIdentity?, as origin: Origin, published count: UInt64, last: HeadIdentity?
-    ) -> OwnHead {
+    ) -> HeadUnderOwnName {
         if let lastOrigin, lastOrigin != origin { readsAnew = true }
         lastOrigin = origin
         let result = look(at: found, as: origin, published: count, last: last?.origin == origin ? last : nil)
@@ -91,7 +114,7 @@ package struct OwnHeads: Sendable {
 
     private mutating func look(
         at found: HeadIdentity?, as origin: Origin, published count: UInt64, last: HeadIdentity?
-    ) -> OwnHead {
+    ) -> HeadUnderOwnName {
         if lookedUp.insert(origin).inserted, published?.origin != origin {
             // This process has written nothing under the origin, so the head may be the previous process's.
             let counted = Rule.countedHeads.isOn ? count : 0
@@ -119,7 +142,7 @@ package struct OwnHeads: Sendable {
 
     /// Whether the device has published nothing under its present origin yet, and its last head under a former origin
     /// is gone or older than it was.
-    package func isFormerLost(
+    private func isFormerLost(
         as origin: Origin, last: HeadIdentity?, find: (Origin) -> (head: HeadIdentity, isWhole: Bool)?
     ) -> Bool {
         guard let last, last.origin != origin, published == nil, find(origin) == nil else { return false }
@@ -170,8 +193,38 @@ package struct OwnHeads: Sendable {
     }
 }
 
+/// What a pull has found of this device's publication, before it looks for the segments.
+package enum FoundPublication: Sendable {
+    /// Nothing, and nothing is missing.
+    case nothing
+    /// The last publication: the head under this origin's name. The segments that it names have to be there, too.
+    case head(Origin)
+    /// Nothing, or an older publication.
+    case missing
+    /// A clone's publication.
+    case foreign
+
+    /// What has become of the publication.
+    /// - Parameter hasSegments: whether the segments of the head are there.
+    package func publication(hasSegments: Bool) -> OwnPublication {
+        switch self {
+        case .nothing: .asPublished
+        case .head: hasSegments ? .asPublished : .missing
+        case .missing: .missing
+        case .foreign: .foreign
+        }
+    }
+}
+
+extension OwnPublication {
+    /// The same, unless it is as published, but no longer enough.
+    package func outdated(if isOutdated: @autoclosure () -> Bool) -> OwnPublication {
+        if case .asPublished = self, isOutdated() { .outdated } else { self }
+    }
+}
+
 /// What a pull found under this device's name.
-package enum OwnHead: Sendable {
+package enum HeadUnderOwnName: Sendable {
     /// No head, and none was expected.
     case none
     /// No head, though the device has written one, or the previous process may have.

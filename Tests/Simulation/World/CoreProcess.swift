@@ -275,46 +275,31 @@ class CoreProcess: SyncDevice, @unchecked Sendable {
     }
 
     /// Compares this device's head with what the device published last.
-    private func look() -> OwnPublication {
-        let (found, last) = (head(of: origin), device.disk.current.own)
-        switch own.classify(found?.identity, as: origin, published: device.disk.publications, last: last) {
-        case .none: return isFormerLost ? .missing : .asPublished
-        case .current:
-            if let found, published == nil {
-                published = found
-                own.notePublished(found.identity)
-            }
-            return .asPublished
-        case .lost, .older, .inherited: return .missing
-        case .foreign: return .foreign
+    private func look() -> FoundPublication {
+        let found = own.find(as: origin, published: device.disk.publications, last: device.disk.current.own) {
+            head(of: $0).map { ($0.identity, true) }
         }
-    }
-
-    private var isFormerLost: Bool {
-        own.isFormerLost(as: origin, last: device.disk.current.own) { origin in
-            head(of: origin).map { ($0.identity, true) }
-        }
+        if case .head(origin) = found, published == nil { published = head(of: origin) }
+        return found
     }
 
     /// Finds what is new in the heads and segments that were read.
-    private func sort(_ publication: OwnPublication) {
-        var publication = publication
-        // The previous process's publication counts until something is published under the present origin.
-        if case .asPublished = publication, let kept = published ?? head(of: device.disk.current.own?.origin),
-            !kept.segments.isSubset(of: pull.segments.keys)
-        {
-            publication = .missing
+    private func sort(_ found: FoundPublication) {
+        var hasSegments = true
+        if case .head(let origin) = found, let head = published ?? head(of: origin) {
+            hasSegments = head.segments.isSubset(of: pull.segments.keys)
         }
         if own.readsAnew {
             (joinedHeads, joinedStates, gaps) = ([], [:], HeadGaps())
             witness.forget()
         }
-        if witness.misses(in: pull.seen), case .asPublished = publication { publication = .outdated }
+        let isLost = witness.misses(in: pull.seen)
         gaps.beginPull()
         pull.news = HeadNews(pull.seen, known: known, joined: joinedStates, passedOver: gaps.statesToSkip)
         advance(
             after: .pulled(
-                publication, stores: pull.news.stores, beginsAnew: !device.disk.current.isDownloaded))
+                found.publication(hasSegments: hasSegments).outdated(if: isLost), stores: pull.news.stores,
+                beginsAnew: !device.disk.current.isDownloaded))
     }
 
     private var known: Set<Bits128> {
