@@ -383,6 +383,14 @@ struct DefaultsCommandTests {
             }
             try terminal.write("good.plist", locked("update.*"))
             #expect(try await terminal.ctl("defaults", "managed", "check", terminal.file("good.plist")).code == 0)
+            let installed = "ubiquitous-store/managed.d"
+            try FileManager.default.createDirectory(
+                atPath: terminal.file(installed), withIntermediateDirectories: true)
+            try terminal.write(installed + "/good.txt", locked("update.*"))
+            chmod(terminal.file(installed + "/good.txt"), 0o644)
+            expect(
+                try await terminal.ctl("defaults", "managed", "check", terminal.file(installed + "/good.txt")), 2,
+                "only files whose names end in .plist are read")
         }
     }
 }

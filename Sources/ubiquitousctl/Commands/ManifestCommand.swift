@@ -120,6 +120,7 @@ struct ManifestCheckCommand: ParsableCommand {
         do {
             _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : ManifestFile.serviceUser)
             if !isUsers { try ManifestFile.checkServiceCanRead(file) }
+            if isSystems { try ManifestFile.checkServiceCanReach(file) }
             return nil
         } catch {
             if access(file, F_OK) != 0 { return nil }
@@ -154,6 +155,19 @@ extension ManifestFile {
         guard stat(path, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { return }
         guard status.st_mode & S_IROTH == 0 else { return }
         throw Manifest.Refusal(key: nil, reason: "the service's user can't read it; chmod 644 fixes that")
+    }
+
+    /// Checks that the service's user can enter the directories on the way to an installed file.
+    static func checkServiceCanReach(_ path: String) throws(Manifest.Refusal) {
+        var directory = ""
+        for name in FileName.resolved(path).split(separator: "/").dropLast() {
+            directory += "/\(name)"
+            var status = stat()
+            guard stat(directory, &status) == 0, status.st_uid != serviceUser || serviceUser == 0 else { continue }
+            if status.st_mode & S_IXOTH != 0 { continue }
+            throw Manifest.Refusal(
+                key: nil, reason: "the service's user can't enter \(directory); chmod 755 fixes that")
+        }
     }
 }
 

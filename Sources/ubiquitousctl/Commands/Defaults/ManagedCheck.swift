@@ -36,6 +36,9 @@ enum ManagedCheck {
         // Elsewhere it is still to be installed, by a program that sets the mode.
         if FileName.resolved(path).contains("/ubiquitous-store/managed.d/") {
             try ManifestFile.checkServiceCanRead(path)
+            if !path.hasSuffix(".plist") {
+                throw Manifest.Refusal(key: nil, reason: "only files whose names end in .plist are read")
+            }
         }
         if bytes.isEmpty {
             throw Manifest.Refusal(key: nil, reason: "it is empty; installed, it masks one of the same name")
