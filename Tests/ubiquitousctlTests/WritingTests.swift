@@ -47,6 +47,13 @@ import UbiquitousStoreTesting
             }
             expect(try await terminal.ctl("set", "key", "-", input: "12\n"), 0)
             #expect(try await store.value("key") == .integer(12))
+            for text in ["-n", "--json", "--check", "--store", "--help", "-int", "--"] {
+                expect(try await terminal.ctl("set", "key", "--string", "--", text), 0)
+                #expect(try await store.value("key") == .string(Text(text)))
+            }
+            expect(try await terminal.ctl("set", "key", "--", "-5"), 0)
+            #expect(try await store.value("key") == .integer(-5))
+            expect(try await terminal.ctl("set", "key", "--", "-5", "--json"), 2, "\"--json\" follows the value")
             expect(try await terminal.ctl("set", "key", "12", "--string"), 2, "--string goes before the value.")
             expect(
                 try await terminal.ctl("set", "key", "12", "--string", variables: ["LC_ALL=de_DE.UTF-8"]), 2,

@@ -47,7 +47,11 @@ struct SetCommand: ServiceCommand {
 
     /// How the value is read.
     struct ValueForm: ParsableArguments {
-        @Flag(help: "Take the value, or standard input, as text, whatever it looks like. Put it before the value.")
+        @Flag(
+            help: """
+                Take the value, or standard input, as text, whatever it looks like. Put it before the value, and -- \
+                before a value that begins with a hyphen.
+                """)
         var string = false
     }
 
@@ -99,8 +103,11 @@ struct SetCommand: ServiceCommand {
             throw ValidationError(
                 localized("A value is missing; if \(name) is the key, write \"set \(name) \(value)\"."))
         }
-        let value = try Self.value(&words, isText: form.string || further.contains("--string"))
-        let last = OptionWords.take(from: &words)
+        let isText = form.string || further.contains("--string")
+        let isOperand = words.first == "--" && words.count > 1
+        if isOperand { words.removeFirst() }
+        let value = try Self.value(&words, isText: isText, isOperand: isOperand)
+        let last = isOperand ? [] : OptionWords.take(from: &words)
         if last.contains("--string") { throw ValidationError(localized("--string goes before the value.")) }
         further += last
         if let word = words.first {
@@ -115,12 +122,17 @@ struct SetCommand: ServiceCommand {
             change: change.joined(with: parsed.change))
     }
 
-    private static func value(_ words: inout ArraySlice<String>, isText: Bool) throws -> Source {
+    /// - Parameter isOperand: whether the value follows `--`, so that it isn't a type.
+    private static func value(
+        _ words: inout ArraySlice<String>, isText: Bool, isOperand: Bool
+    ) throws -> Source {
         if words.first == "-" {
             words.removeFirst()
             return .standardInput(isText: isText)
         }
-        if isText, let word = words.popFirst() { return .word(.string(Text(word))) }
+        if isText || isOperand, let word = words.popFirst() {
+            return .word(isText ? .string(Text(word)) : try ValueText.value(word))
+        }
         let (value, rest) = try TypedWords.value(words)
         words = rest
         return .word(value)
