@@ -226,18 +226,21 @@ package final class Daemon {
         defer { notifyServiceManager("READY=1\nSTATUS=\(Self.status(configuration.settingsErrors))") }
         manifests.read()
         managed.read()
-        do {
-            let next = try readConfiguration()
-            note(settingsErrors: next.settingsErrors)
-            if let error = next.settingsErrors.first { throw DaemonError(error) }
-            apply(next)
-            logger.notice("The settings and the manifests were read again.")
-        } catch {
+        let next = Result { try readConfiguration() }
+        let errors: [String] =
+            switch next {
+            case .success(let next): next.settingsErrors
+            case .failure(let error): ["\(error)"]
+            }
+        if let error = errors.first {
+            note(settingsErrors: errors)
             logger.error("The settings stay as they were: \(error)")
             throw BusError(
                 name: "org.freedesktop.DBus.Error.InvalidFileContent",
                 message: "The settings stay as they were: \(error)")
         }
+        apply(try next.get())
+        logger.notice("The settings and the manifests were read again.")
     }
 
     private static func status(_ settingsErrors: [String]) -> String {

@@ -78,7 +78,9 @@ extension Command {
         var files: [SettingsFile] = []
         var unreadable: [String] = []
         func note(_ path: String, _ reason: some Error) {
-            unreadable.append("The settings in \(path) can't be read: \(reason). No account is used until they can.")
+            unreadable.append(
+                "The settings in \(path) can't be read: \(reason). Until they can, a service that starts uses no account."
+            )
         }
         var paths = [path]
         do { paths += try SettingsText.dropIns(of: path) } catch { note(path + ".d", error) }

@@ -15,13 +15,15 @@ struct SettingsTests {
     /// Runs a test on a machine whose service has a settings file, which the test can rewrite.
     private func withSettings(
         _ text: String, manifests: Int = 1,
-        _ body: @BusActor (Machine, _ write: (String) throws -> Void) async throws -> Void
+        _ body: @BusActor (Machine, _ write: (String?) throws -> Void) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
         chmod(directory.path, 0o755)
         let path = directory.path + "/settings.conf"
-        let write: (String) throws -> Void = {
-            try Data($0.utf8).write(to: URL(filePath: path))
+        /// Writes the file, or removes it.
+        let write: (String?) throws -> Void = {
+            guard let text = $0 else { return try FileManager.default.removeItem(atPath: path) }
+            try Data(text.utf8).write(to: URL(filePath: path))
             chmod(path, 0o644)
         }
         try write(text)
@@ -223,6 +225,9 @@ struct SettingsTests {
             try write("[Service]\nIdleExit=1min\0\n")
             #expect(await reload(machine) != nil)
             #expect(try await settingsErrors(machine).first?.contains("line 2") == true)
+            try write(nil)
+            #expect(await reload(machine) != nil)
+            #expect(try await settingsErrors(machine).first?.contains("there is no such file") == true)
         }
     }
 
@@ -283,11 +288,13 @@ struct SettingsTests {
     @Test func `settings are checked before a service begins with them, all of them at once`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/settings.conf"
+        // Where the package is installed, root's check reads the files as the service's user.
+        chmod(directory.path, 0o755)
         try Data("[Service]\nIdleExit=soon\n".utf8).write(to: URL(filePath: path))
         let checked = try await run([Device.program(), "--check-configuration", "--configuration", path])
         #expect(checked.exit == .code(78))
         #expect(checked.error.contains("line 2") && checked.error.contains("5min"))
-        let drop = try directory.makeDirectory("settings.conf.d", mode: 0o700)
+        let drop = try directory.makeDirectory("settings.conf.d", mode: 0o755)
         try Data("[Sync]\nFolderRoot=/nonexistent\nLongestPoll=1\n".utf8).write(to: URL(filePath: drop + "/a.conf"))
         let both = try await run([Device.program(), "--check-configuration", "--configuration", path])
         for words in ["line 2", "FolderRoot=/nonexistent can't be used", "ShortestPoll= is longer"] {
