@@ -290,6 +290,13 @@ import UbiquitousStoreTesting
             #expect(check.output.hasPrefix("would remove earlier values that take about"), "\(check)")
             #expect(try await terminal.ctl("history", "theme").output.contains("dark"))
             #expect(try await terminal.ctl("history", "show", "theme").output.contains("dark"))
+            for answer in ["n\n", "\n"] {
+                let person = try terminal.atTerminal("history", "trim")
+                try await person.shows("Remove the earlier values of all stores and settings? [y/N] ")
+                person.type(answer)
+                #expect(try await person.program.finish() == .code(3))
+            }
+            #expect(try await terminal.ctl2(["history", "trim", "--check"]).output == check.output)
             expect(try await terminal.ctl2(["history", "trim"]), 0)
             #expect(try await terminal.ctl2(["history", "trim", "--json"]).output == #"{"changed":false}"#)
             for store in [notes, "org.example.Other"] {

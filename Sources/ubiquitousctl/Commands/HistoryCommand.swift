@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Glibc
 internal import PropertyList
 internal import SDBus
 internal import UbiquitousStore
@@ -22,7 +23,7 @@ struct TrimHistoryCommand: ServiceCommand {
         discussion: """
             Changes nothing on other devices, and no present values. The service drops earlier values by itself when \
             the database is full. Use this to free disk space, or to erase them. "ubiquitousctl usage" shows how much \
-            they take.
+            they take. At a terminal it asks first.
             """)
 
     @OptionGroup var service: ServiceOptions
@@ -30,6 +31,11 @@ struct TrimHistoryCommand: ServiceCommand {
 
     func perform() async throws {
         let account = try await service.account()
+        if isatty(STDIN_FILENO) == 1, !change.check, !change.json, try await account.usage().historyBytes > 0 {
+            let question = Question(
+                "Remove the earlier values of all stores and settings? [y/N]", default: false, advice: "Answer y or n.")
+            guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
+        }
         try await change.make("Removing earlier values") {
             let bytes = try await account.usage().historyBytes
             return bytes == 0 ? nil : "remove earlier values that take about \(SizeText.text(bytes))"

@@ -310,6 +310,8 @@ extension Catalogue {
         "Put -string before it if it is meant as text.": "Setzen Sie -string davor, wenn Text gemeint ist.",
         "Reading the stores": "Speicher werden gelesen",
         "Reading what is typed; end it with Ctrl-D": "Die Eingabe wird gelesen; Strg-D beendet sie",
+        "Remove the earlier values of all stores and settings? [y/N]":
+            "Die früheren Werte aller Speicher und Einstellungen entfernen? [j/N]",
         "Remove them anyway? [y/N]": "Trotzdem entfernen? [j/N]",
         "Remove {1} there, or {2} from the local keys.": "Entfernen Sie {1} dort, oder {2} bei den lokalen Schlüsseln.",
         "Removing": "Speicher wird entfernt",
