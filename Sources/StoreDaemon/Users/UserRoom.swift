@@ -35,7 +35,7 @@ final class UserRoom {
     /// The size of a database, in bytes, up to which a user may also write to a disk on which little is left.
     private static let smallDatabase = 1 << 20
 
-    /// About the most bytes that a row takes besides its value.
+    /// About the most bytes by which a write grows the database besides its values: whole pages.
     private static let pages = 8 << 10
 
     /// About the bytes of a row besides its key and value.
