@@ -660,6 +660,17 @@ import Testing
         #expect(try device.store("new").generation > generation)
     }
 
+    @Test func `what is refused because the files were moved away is not in them when they are back`() throws {
+        try device.write([("k", .integer(1))])
+        try FileManager.default.moveItem(atPath: device.directory, toPath: device.directory + ".away")
+        #expect(throws: EngineError.self) { try device.write([("k", .integer(2))]) }
+        #expect(throws: EngineError.self) { try device.database.noteGarbageCollection() }
+        device.close()
+        try FileManager.default.moveItem(atPath: device.directory + ".away", toPath: device.directory)
+        try device.reopen()
+        #expect(try device.store().value(for: key("k")) == .integer(1))
+    }
+
     @Test func `a crash between the renames is finished at the next start`() throws {
         try device.write([("k", .integer(1))])
         device.close()

@@ -129,6 +129,9 @@ final class Connection {
     func releaseMemory() { queue.releaseMemory() }
 
     // MARK: Another file
+    //
+    // A write checks before it commits, so that what is refused isn't written either, and again afterwards, so that
+    // nothing is acknowledged that was written to a file which has just gone.
 
     /// Whether the open file is still the one at the path.
     var isInPlace: Bool { FileIdentity(path) == file }
@@ -170,7 +173,7 @@ final class Connection {
         observer?.begins()
         defer { observer?.ends() }
         do {
-            _ = try openWriter
+            try check()
             let result = try queue.write(body)
             noteCommit()
             try check()
@@ -185,6 +188,7 @@ final class Connection {
         observer?.begins()
         defer { observer?.ends() }
         do {
+            try check()
             try body(try openWriter)
             noteCommit()
             try check()
