@@ -264,6 +264,11 @@ struct DamageTests {
             unlink(filler)
             try await store.set("key", .integer(1))
             #expect(try await store.value("key") == .integer(1))
+            // What users with little may still write is no more than there is.
+            _ = try await run(["dd", "if=/dev/zero", "of=\(filler)", "bs=4096"])
+            let free = try await store.client.property(
+                BusNames.accountPath(uid: store.client.uid), BusNames.accountInterface, "FreeBytes")
+            guard case .integer(..<100_000) = free else { throw BusError.failed("the disk has room: \(free)") }
         }
         withExtendedLifetime(place) {}
     }

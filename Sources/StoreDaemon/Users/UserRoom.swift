@@ -154,7 +154,8 @@ final class UserRoom {
     /// - Parameter used: the bytes of the database.
     private func onDisk(for used: Int) throws -> Int {
         let free = try user.recovery.retrying { try database.space.freeBytes() }
-        let left = user.directory.freeBytes.map { Int(clamping: $0) - shared.diskReserve + free } ?? .max
-        return max(left, free, Self.smallDatabase - used)
+        guard let bytes = user.directory.freeBytes else { return .max }
+        let present = min(Int(clamping: bytes), .max / 2)
+        return max(present - shared.diskReserve + free, free, min(Self.smallDatabase - used, present + free))
     }
 }
