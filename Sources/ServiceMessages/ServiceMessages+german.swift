@@ -1099,11 +1099,12 @@ extension ServiceMessages {
         "{1} can't be used: the administrator has allowed no folders (FolderRoot=).":
             "{1} lässt sich nicht verwenden: Die Systemverwaltung hat keine Ordner freigegeben (FolderRoot=).",
         """
-        {1} can't be used: {2}. The service's user must be able to enter the folders above it, and to read and write it.
+        {1} can't be used: {2}. The service's user must be able to enter the folders above it, and to read and write it. \
+        If it is on another disk, check that the disk is mounted.
         """:
             """
         {1} lässt sich nicht verwenden: {2}. Der Benutzer des Dienstes muss die Ordner darüber betreten und hier lesen \
-        und schreiben dürfen.
+        und schreiben dürfen. Ist es auf einem anderen Datenträger, prüfen Sie, ob dieser eingehängt ist.
         """,
         "{1} can't be used: {2}.": "{1} lässt sich nicht verwenden: {2}.",
         "{1} can't be written now.": "{1} lässt sich derzeit nicht schreiben.",

@@ -14,7 +14,7 @@ extension RemoteError {
             self.init(
                 .denied,
                 "\(path) can't be used: \(error.description). The service's user must be able to enter the folders "
-                    + "above it, and to read and write it.")
+                    + "above it, and to read and write it. If it is on another disk, check that the disk is mounted.")
         case EPERM:
             self.init(.denied, "\(path) can't be used: \(error.description).")
         case EROFS:
