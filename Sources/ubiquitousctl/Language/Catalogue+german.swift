@@ -499,8 +499,6 @@ extension Catalogue {
         Dieses Konto ist nicht verschlüsselt: Wer Zugriff auf den Speicherort hat, kann es lesen. Trotzdem anmelden? \
         [j/N]
         """,
-        "This device is signed in there already, but it does not sync":
-            "Dieses Gerät ist dort bereits angemeldet, gleicht aber nicht ab",
         "This device is signed in to {1} already.": "Dieses Gerät ist bereits bei {1} angemeldet.",
         "This device is signed out already; its values are kept.":
             "Dieses Gerät ist bereits abgemeldet; seine Werte bleiben erhalten.",

@@ -67,11 +67,10 @@ struct JoiningOptions: ParsableArguments {
             return options.change.report(nil)
         }
         if isNothingNew, account.state != .authFailed {
+            // Since the last poll, its folder may be back.
+            if account.awaitsDecision { account = (try? await object.synced()) ?? account }
+            if account.awaitsDecision, let error = account.lastError { throw error }
             if bringValues { Output.remark(Self.isSignedIn) }
-            if account.awaitsDecision, let error = account.lastError {
-                Output.remark("This device is signed in there already, but it does not sync")
-                Output.remark(Sentence(service: error.message))
-            }
             return options.change.report(nil)
         }
         // Warn before asking for a password.
