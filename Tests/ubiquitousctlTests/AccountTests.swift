@@ -122,6 +122,8 @@ import UbiquitousStoreTesting
         try await Self.withFolder { terminal, url in
             let other = "folder://" + (try terminal.device.directory.makeDirectory("other", mode: 0o700))
             expect(try await terminal.ctl("account", "sign-in", url), 0)
+            let again = ["account", "switch", url, "--bring-values", "--device-name", "desk"]
+            expect(try await terminal.ctl(arguments: again), 0, "--bring-values has brought nothing")
             try await terminal.store().set("theme", .string("dark"))
             #expect(!(try await terminal.ctl("account", "sign-in", other, "--check").error.contains("hidden")))
             expect(try await terminal.ctl("synchronize", "--wait"), 0)

@@ -79,7 +79,8 @@ struct JoiningOptions: ParsableArguments {
         if !isThere { try credentials.checkLogin(for: url) }
         request.deviceName = deviceName
         request.createsAccount = !noCreate
-        request.bringsValues = bringValues
+        // The account that is signed in has this device's values.
+        request.bringsValues = bringValues && !isThere
         let isLeaving = account.showsFormerAccount && !bringValues
         if isLeaving, options.change.check {
             Output.remark(
