@@ -68,6 +68,7 @@ struct StoresRemoveCommand: ServiceCommand {
         let uid = try service.uid()
         let connection = try await service.connectAsUser()
         let manager = connection.manager
+        var account: AccountDescription?
         try await change.make("Removing") {
             let isThere = try await manager.stores().contains { $0.uid == uid && $0.identifier == identifier }
             guard isThere else {
@@ -76,7 +77,8 @@ struct StoresRemoveCommand: ServiceCommand {
             }
             if let failure = try await unsaved(connection, uid) { throw failure }
             if change.check { try await removal(manager, onlyChecking: true) }
-            return "remove \(identifier) from \(everywhere ? "every device" : "this device")"
+            if everywhere { account = try await connection.account(ofUser: uid).properties() }
+            return "remove \(identifier) from \(account?.isSignedIn == true ? "every device" : "this device")"
         } _: {
             do { try await removal(manager) } catch let error as UbiquitousStoreError
                 where error.code == .conflict && keepsChanges
@@ -84,6 +86,9 @@ struct StoresRemoveCommand: ServiceCommand {
                 // A program may have set a value since the upload.
                 if try await unsaved(connection, uid) != nil { throw error }
                 try await removal(manager)
+            }
+            if let account, account.isSignedIn, account.lastError != nil || account.isPausedByUser {
+                Output.remark("Other devices remove it once this one syncs again")
             }
         }
     }

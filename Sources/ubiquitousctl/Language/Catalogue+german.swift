@@ -304,6 +304,8 @@ extension Catalogue {
         restart ubiquitous-store“)
         """,
         "Options follow the subcommand.": "Optionen stehen hinter dem Unterbefehl.",
+        "Other devices remove it once this one syncs again":
+            "Andere Geräte entfernen ihn, sobald dieses wieder abgleicht",
         "Password of {1} for {2}: ": "Passwort von {1} für {2}: ",
         "Pausing": "Abgleich wird angehalten",
         "Press Enter once they are written down: ": "Drücken Sie die Eingabetaste, wenn sie aufgeschrieben sind: ",

@@ -87,6 +87,7 @@ struct ResolveCommand: ServiceCommand {
             do {
                 if let plan = try plan(try await object.synced()) {
                     isAsked = true
+                    if side == .remote, !options.change.json { Output.remark(Self.effect) }
                     return plan
                 }
                 isResolved = try await resolvesUnnoticedDamage(of: object)
@@ -103,8 +104,6 @@ struct ResolveCommand: ServiceCommand {
         } _: {
             if isResolved { return }
             if side == .remote, isatty(STDIN_FILENO) == 1, !options.change.json {
-                Output.remark(
-                    "Values that only this device has leave their stores, and stay in the history of their keys")
                 let question = Question("Take the remote's values? [y/N]", default: false, advice: "Answer y or n.")
                 guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
             }
@@ -112,6 +111,10 @@ struct ResolveCommand: ServiceCommand {
         }
         if !isAsked, !isResolved { Output.remark("There is nothing to resolve: the account syncs") }
     }
+
+    private static let effect: Sentence = """
+        Values that only this device has leave their stores, and stay in the history of their keys
+        """
 
     /// Resolves. If the remote's account is right and encrypted, that is decided, and this device waits for its phrase.
     @BusActor
