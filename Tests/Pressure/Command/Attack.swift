@@ -15,6 +15,14 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
     case burst, fan, domains, authorities, curves
 
+    /// Whether it is on something that a program without data does not have: accounts, signals, domains.
+    var needsService: Bool {
+        switch self {
+        case .accountSubscriptions, .fan, .domains, .authorities, .curves: true
+        default: false
+        }
+    }
+
     var words: String {
         switch self {
         case .deaf: "a client asks for 127 MB and reads nothing"

@@ -53,7 +53,16 @@ struct ClientProcess {
     }
 
     /// Waits for the client's end, and reads what it has measured.
-    func result() async throws -> (reads: Latencies, writes: Latencies, busCalls: Latencies) {
+    ///
+    /// - Parameter patience: how long its last call may take.
+    func result(
+        patience: Duration = .seconds(60)
+    ) async throws -> (reads: Latencies, writes: Latencies, busCalls: Latencies) {
+        let end = ContinuousClock.now + patience
+        while process.exit == nil {
+            if ContinuousClock.now > end { throw Failure("A client waits for an answer for \(patience)") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
         let exit = try await process.finish()
         let error = (try? String(contentsOfFile: directory.path + "/error", encoding: .utf8)) ?? ""
         guard exit == .code(0) else { throw Failure("A client ended with \(exit): \(error)") }

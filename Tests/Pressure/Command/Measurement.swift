@@ -11,14 +11,14 @@ struct Measurement {
     private let memory: Int
 
     /// Lets a user call for a while.
-    init(of site: Site, seconds: Int) async throws {
+    init(of site: Site, seconds: Int, patience: Duration = .seconds(60)) async throws {
         let client = try ClientProcess(site, 0, user: Site.users[0], seconds: seconds)
         var most = 0
         for _ in 0..<seconds * 10 {
             try await Task.sleep(for: .milliseconds(100))
             most = max(most, site.memory)
         }
-        let result = try await client.result()
+        let result = try await client.result(patience: patience)
         var all = result.reads
         all.add(result.writes)
         (service, bus, memory) = (all, result.busCalls, most)
@@ -29,25 +29,41 @@ struct Measurement {
         | --- | --- | --- | --- |
         """
 
+    static let wallsHeading = """
+        | what | service before; then, p50 and p99 in µs | baseline then | the bus itself before; then | most |
+        | --- | --- | --- | --- | --- |
+        """
+
     /// A row of the table.
     func row(_ words: String, _ during: Measurement) -> String {
-        """
-        | \(words) | \(Self.text(service)); then \(Self.text(during.service)) | \(Self.text(bus)); then \
-        \(Self.text(during.bus)) | \(during.memory / 1024) MiB |
-        """
+        row([words, "\(Self.text(service)); then \(Self.text(during.service))"], during)
     }
 
-    /// The rule that does not hold; `nil` if all do. What the bus itself takes longer does not count.
-    func flaw(comparedWith before: Measurement) -> String? {
-        let (p99, former) = (service.permille(990), before.service.permille(990))
-        if service.count == 0 { return "others are not served" }
-        let ofBus = 2 * max(0, bus.permille(990) - before.bus.permille(990))
-        if p99 - ofBus > 250_000 { return "others' p99 is \(Int(p99 / 1000)) ms" }
-        if p99 - ofBus > 1.5 * former { return "others' p99 is \(Int(p99)) µs, and was \(Int(former)) µs" }
-        return nil
+    /// A row of the table that has the baseline, too.
+    func row(_ words: String, _ during: Measurement, _ baseline: BaselineResult) -> String {
+        let text =
+            switch baseline {
+            case .measured(let baseline): Self.text(baseline.service)
+            case .fallen: "serves nobody"
+            case .pointless: "has no such thing"
+            }
+        return row([words, "\(Self.text(service)); then \(Self.text(during.service))", text], during)
+    }
+
+    private func row(_ cells: [String], _ during: Measurement) -> String {
+        let others = ["\(Self.text(bus)); then \(Self.text(during.bus))", "\(during.memory / 1024) MiB"]
+        return "| \((cells + others).joined(separator: " | ")) |"
+    }
+
+    /// The goal that is missed; `nil` if none is.
+    /// - Parameter baseline: the same attack on a program that stores nothing; `nil` compares with the time before.
+    func flaw(before: Measurement, baseline: Measurement? = nil) -> String? {
+        if let baseline { return service.flaw(comparedWithBaseline: baseline.service) }
+        return service.flaw(comparedWith: before.service, bus: bus, before: before.bus)
     }
 
     private static func text(_ latencies: Latencies) -> String {
-        "\(Int(latencies.permille(500))), \(Int(latencies.permille(990)))"
+        if latencies.count == 0 { return "no calls" }
+        return "\(Int(latencies.permille(500))), \(Int(latencies.permille(990)))"
     }
 }

@@ -10,15 +10,18 @@ struct Walls: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Has a user do harm, and says what another one notices, and what the service needs meanwhile.",
         discussion: """
-            Fails if the service ends, or if a call of another user takes longer than 250 ms at the 99th percentile, \
-            or both longer than 1.5 times what it took before and longer by more than what the bus itself takes.
+            The same attack is made on a program that stores nothing, on a bus of its own. Fails if the service ends, \
+            or if calls of another user take more than 250 ms at the 99th percentile, or more than 1.5 times what they \
+            take of that program and 1 ms longer. Some attacks need more than that program has, or keep it from \
+            answering: these are compared with the time before, less what the bus itself takes longer.
             """)
     @OptionGroup var options: BusOptions
     @Option(help: "How long to measure without and with each attack.") var seconds = 10
     @Option(help: "Which attacks; all of them.") var attack: [Attack] = Attack.allCases
+    @Option(help: "The program to compare with: the benchmarks' baseline.") var baseline: String
 
     func run() async throws {
-        say(Measurement.heading)
+        say(Measurement.wallsHeading)
         var failures: [String] = []
         for attack in attack {
             let verdict = try await run(attack)
@@ -33,11 +36,46 @@ struct Walls: AsyncParsableCommand {
         let store = try await BusClient(site.bus, as: Site.attacker).store(Site.store)
         try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
         let before = try await Measurement(of: site, seconds: seconds)
-        let attackers = try await attack.begin(site, await store.path)
-        let during = try await Measurement(of: site, seconds: seconds)
-        attackers.end()
-        say(before.row(attack.words, during))
+        let (during, isOver) = try await measure(attack, site)
+        let ofBaseline = try await measureBaseline(attack)
+        say(before.row(attack.words, during, ofBaseline))
         if site.device.exit != nil { return "the service ended: \(site.device.log)" }
-        return during.flaw(comparedWith: before)
+        if isOver { return "the attack ended by itself" }
+        return during.flaw(before: before, baseline: ofBaseline.measurement)
+    }
+
+    /// Measures while a user attacks.
+    /// - Returns: what was measured, and whether the attack has ended by itself.
+    private func measure(
+        _ attack: Attack, _ site: Site, patience: Duration = .seconds(60)
+    ) async throws -> (Measurement, isOver: Bool) {
+        let attackers = try await attack.begin(site, try Site.path(of: Site.attacker))
+        defer { attackers.end() }
+        let measurement = try await Measurement(of: site, seconds: seconds, patience: patience)
+        return (measurement, attackers.process?.exit != nil)
+    }
+
+    private func measureBaseline(_ attack: Attack) async throws -> BaselineResult {
+        guard !attack.needsService else { return .pointless }
+        let site = try await Site(options.bus, policy: options.policy, baseline: baseline)
+        do {
+            return .measured(try await measure(attack, site, patience: .seconds(10)).0)
+        } catch is Failure {
+            // The bus takes nothing more from a program that leaves too much unread, or refuses calls to it.
+            return .fallen
+        }
+    }
+}
+
+/// What became of the baseline under an attack.
+enum BaselineResult {
+    case measured(Measurement)
+    /// Calls to it were not answered.
+    case fallen
+    /// The attack is on something that it does not have.
+    case pointless
+
+    var measurement: Measurement? {
+        if case .measured(let measurement) = self { measurement } else { nil }
     }
 }

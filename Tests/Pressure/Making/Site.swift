@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import StoreBus
 public import UbiquitousStoreTesting
 
 /// A bus with the system bus's policy and limits, and a service on it, as on a machine with several users.
@@ -28,26 +29,60 @@ public final class Site: Sendable {
 
     /// Starts the bus and the service.
     ///
-    /// - Parameter policy: the file of the service's policy.
+    /// - Parameters:
+    ///   - policy: the file of the service's policy.
+    ///   - baseline: a program to start instead of the service: the benchmarks' `baseline`, which stores nothing. It
+    ///     has the store of the attacker and of the first user.
     /// - Throws: `StartFailure`.
-    public init(_ program: PrivateBus.Program = .usual, policy: String) async throws {
-        guard geteuid() == 0 else { throw NeedsRoot() }
+    public init(
+        _ program: PrivateBus.Program = .usual, policy: String, baseline: String? = nil
+    ) async throws {
+        guard geteuid() == 0 else {
+            throw SiteFailure(description: "Clients of several users are needed: run it as root")
+        }
         bus = try await .start(.system(policy: policy, serviceUser: Self.service), program: program)
+        directory = try TemporaryDirectory()
+        folder = try directory.makeDirectory("folder", mode: 0o755, owner: Self.service)
+        if let baseline {
+            device = try await Self.startBaseline(baseline, on: bus)
+            return
+        }
         var options = Device.Options()
         options.mode = "system"
         options.user = Self.service
-        directory = try TemporaryDirectory()
-        folder = try directory.makeDirectory("folder", mode: 0o755, owner: Self.service)
         options.arguments = ["--folder-root", folder]
         options.manifests = Nonsense.declared.map { ManifestText($0) }
         options.logLevel = "warning"
         device = try await .start(on: bus, options)
     }
 
+    private static func startBaseline(_ program: String, on bus: PrivateBus) async throws -> Device {
+        var options = Device.Options()
+        options.user = service
+        options.program = program
+        options.isBare = true
+        options.arguments = [bus.address] + [try path(of: attacker), try path(of: users[0])]
+        let device = try Device(on: bus, options)
+        try device.launch()
+        let client = try await BusClient(bus)
+        try await eventually("the baseline has the service's name") {
+            if let exit = device.exit {
+                throw SiteFailure(description: "\(program) ended with \(exit): \(device.log)")
+            }
+            return try await client.serviceOwner() != nil
+        }
+        return device
+    }
+
+    /// Returns the path of a user's store.
+    public static func path(of user: UInt32) throws -> String {
+        try BusNames.storePath(uid: user, identifier: store)
+    }
+
     /// The service's private memory, in KiB; 0 if the service is gone.
     public var memory: Int { ProcessMemory.privateDirty(of: device.pid) ?? 0 }
 
-    private struct NeedsRoot: Error, CustomStringConvertible {
-        let description = "Clients of several users are needed: run it as root"
+    private struct SiteFailure: Error, CustomStringConvertible {
+        let description: String
     }
 }
