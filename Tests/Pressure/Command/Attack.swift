@@ -9,9 +9,8 @@ internal import UbiquitousStoreTesting
 /// The attacks that a user may try.
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
-    case booleans, stopped, matches, connections, pending, array, emptyArrays = "empty-arrays", keys, comers, mounts
-    case gushes
-    case namespaces
+    case booleans, stopped, matches, connections, pending, array
+    case emptyArrays = "empty-arrays", keys, comers, mounts, gushes, namespaces
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
     case burst, fan, domains, authorities, curves
 
@@ -23,8 +22,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    var words: String {
-        switch self {
+    func words(on bus: PrivateBus.Program) -> String {
+        let largest = "\(bus.largestArray >> 20) MiB"
+        return switch self {
         case .deaf: "a client asks for 127 MB and reads nothing"
         case .manyDeaf: "50 clients ask for 127 MB each and read nothing"
         case .snapshots: "240 connections leave a snapshot of 1 MB unread each"
@@ -35,9 +35,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .matches: "a client has 600 matches"
         case .connections: "as many connections as there may be, each with as many subscriptions as there may be"
         case .pending: "20 clients wait for a thousand calls each"
-        case .array: "a client sets 31 MiB of numbers, again and again"
-        case .emptyArrays: "a client sets 8 million empty arrays, again and again"
-        case .keys: "a client asks for 4 million keys, again and again"
+        case .array: "a client sets \(largest) of numbers, again and again"
+        case .emptyArrays: "a client sets \(largest) of empty arrays, again and again"
+        case .keys: "a client asks for \(largest) of empty keys, again and again"
         case .comers: "connections come, call and go"
         case .gushes: "connections come, send 6,000 calls at once, and go"
         case .mounts: "connections of a process with 3,000 mounts come, call and go"
@@ -73,8 +73,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .subordinates where site.bus.program == .broker:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
-        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts, .namespaces,
-            .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities, .curves:
+        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts,
+            .namespaces, .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities,
+            .curves:
             let process = try Attacker.start(self, site, path)
             attackers.process = process
             try await eventually("the attack begins") { Attacker.isReady(process) }

@@ -13,10 +13,14 @@ struct Attacker: ParsableCommand {
     @Argument(help: "How.") var attack: Attack
     @Argument(help: "The bus.") var address: String
     @Argument(help: "The store.") var path: String
+    @Option(help: "How many bytes of an array the bus passes on.") var largest: Int
 
     /// Starts an attacker.
     static func start(_ attack: Attack, _ site: Site, _ path: String) throws -> ChildProcess {
-        let command = [try ChildProcess.built("pressure"), "attacker", attack.rawValue, site.bus.address, path]
+        let command = [
+            try ChildProcess.built("pressure"), "attacker", attack.rawValue, site.bus.address, path,
+            "--largest", "\(site.bus.program.largestArray)",
+        ]
         let preparations = [
             Attack.mounts: """
             seq 3000 | xargs mkdir
@@ -89,12 +93,12 @@ struct Attacker: ParsableCommand {
         }
     }
 
-    /// Sets 31 MiB of zeros.
+    /// Sets as many zeros as the bus passes on.
     private func send(signature: String) throws {
         var body = Wire()
         body.string("key")
         body.signature(signature)
-        body.array(alignment: signature == "an" ? 2 : 4) { $0.bytes += [UInt8](repeating: 0, count: 31 << 20) }
+        body.array(alignment: signature == "an" ? 2 : 4) { $0.bytes += [UInt8](repeating: 0, count: largest) }
         try repeatedly { $0.store(path, "SetValue", signature: "sv", body: body.bytes, later: true) }
     }
 
@@ -110,10 +114,10 @@ struct Attacker: ParsableCommand {
         try repeatedly { $0.store(path, "GetSnapshot", 0, 0, later: true) }
     }
 
-    /// Asks for four million empty keys.
+    /// Asks for as many empty keys as the bus passes on.
     private func ask() throws {
         var keys = Wire()
-        keys.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 8 * 3_999_999 + 5) }
+        keys.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: largest - 3) }
         try repeatedly { $0.store(path, "GetValues", signature: "as", body: keys.bytes, later: true) }
     }
 
@@ -276,15 +280,19 @@ struct Attacker: ParsableCommand {
     }
 
     /// Sends a call, waits for its reply, and repeats that.
+    /// - Throws: `Failure` if the bus passes on none of a hundred calls.
     private func repeatedly(_ send: (RawClient) -> Void) throws {
         while true {
             let client = try RawClient(address: address)
+            var refusals = 0
             for _ in 0..<100 {
                 send(client)
                 _ = client.sendAll()
                 guard var replies = client.turn(waiting: 1000) else { break }
                 for _ in 0..<100 where replies.isEmpty { replies = client.turn(waiting: 100) ?? [] }
+                refusals += replies.count { $0.sender == "org.freedesktop.DBus" && $0.errorName != nil }
             }
+            if refusals >= 100 { throw Failure("The bus passes none of these calls on") }
         }
     }
 

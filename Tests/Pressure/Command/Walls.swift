@@ -38,7 +38,7 @@ struct Walls: AsyncParsableCommand {
         let before = try await Measurement(of: site, seconds: seconds)
         let (during, isOver) = try await measure(attack, site)
         let ofBaseline = try await measureBaseline(attack)
-        say(before.row(attack.words, during, ofBaseline))
+        say(before.row(attack.words(on: site.bus.program), during, ofBaseline))
         if site.device.exit != nil { return "the service ended: \(site.device.log)" }
         if isOver { return "the attack ended by itself" }
         return during.flaw(before: before, baseline: ofBaseline.measurement)
