@@ -290,6 +290,7 @@ let package = Package(
                 "PressureTesting", "UbiquitousStoreTesting", "StoreBus", "SDBus", "PropertyList",
                 "PropertyListFiles", "Etcd", "ServerTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Pressure/Command"),
         // The code that reads bytes from outside, for libFuzzer: script/fuzz.

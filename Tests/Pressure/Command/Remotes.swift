@@ -6,6 +6,7 @@ internal import Foundation
 internal import PressureTesting
 internal import PropertyList
 internal import PropertyListFiles
+internal import SDBus
 internal import ServerTesting
 internal import UbiquitousStoreTesting
 
@@ -30,12 +31,22 @@ struct Remotes: AsyncParsableCommand {
     /// - Returns: the rule that does not hold; `nil` if all do.
     private func run(_ lie: Lie) async throws -> String? {
         let site = try await Site(options.bus, policy: options.policy)
-        let server = try lie.start()
-        let account = try await BusClient(site.bus, as: Site.attacker).account
+        let server = try lie.start(site.folder)
+        let client = try await BusClient(site.bus, as: Site.attacker)
+        let account = await client.account
         let before = try await Measurement(of: site, seconds: seconds)
+        if lie == .heads {
+            let identifier = try await account.signIn(server.url)
+            try LyingHeads(account: identifier).write(16, in: "\(site.folder)/u\(Site.attacker)")
+        }
         let syncing = Task {
             while !Task.isCancelled {
-                do { try await account.syncNow() } catch {
+                do {
+                    try await account.syncNow()
+                    // What has come is listed, however much it is.
+                    try await client.manager("ListStores") { try $0.append(0 as UInt64) }
+                    _ = try await account.devices()
+                } catch {
                     try? await Task.sleep(for: .milliseconds(20))
                     // Some lies are found out at once, so that the user is not signed in.
                     if try await account.state() == "signed-out" { _ = try? await account.signIn(server.url) }
@@ -46,7 +57,7 @@ struct Remotes: AsyncParsableCommand {
         syncing.cancel()
         say(before.row(lie.words + server.note, during))
         if site.device.exit != nil { return "the service ended: \(site.device.log)" }
-        return during.flaw(comparedWith: before)
+        return during.flaw(before: before)
     }
 }
 
@@ -58,6 +69,8 @@ enum LyingServer {
     case tls(TLSServer)
     /// Never ends what comes before a secure connection.
     case flood(FloodServer)
+    /// Has files that nobody should write.
+    case folder(String)
 
     var url: String {
         switch self {
@@ -65,6 +78,7 @@ enum LyingServer {
         case .webDAV(let server): "webdav://127.0.0.1:\(server.port)/x"
         case .tls(let server): "webdavs://127.0.0.1:\(server.port)/x"
         case .flood(let server): "webdavs://127.0.0.1:\(server.port)/x"
+        case .folder(let path): "folder://\(path)"
         }
     }
 
@@ -72,7 +86,7 @@ enum LyingServer {
     var note: String {
         switch self {
         case .etcd(let server), .webDAV(let server): "; \(server.requests.count) requests"
-        case .tls: ""
+        case .tls, .folder: ""
         case .flood(let server): "; \(server.sent >> 20) MiB sent"
         }
     }
@@ -81,15 +95,17 @@ enum LyingServer {
 /// The false answers that a server may give.
 enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
     case numbers, pages, stores, contexts, values, nesting, texts, namespaces, names, compression, handshakes, curves
-    case points
+    case points, heads, devices, identifiers
 
-    func start() throws -> LyingServer {
+    /// - Parameter folder: where users may sign in.
+    func start(_ folder: String) throws -> LyingServer {
         switch self {
         case .namespaces, .names: .webDAV(try ScriptedServer { [answer = multistatus] _ in answer })
         case .compression: .webDAV(try ScriptedServer { [answer = try compressed()] _ in answer })
         case .handshakes: .flood(try FloodServer(Self.record, atMost: .max))
         case .curves: .tls(try TLSServer(sendsCurve: true))
         case .points: .tls(try TLSServer(extensions: "crlDistributionPoints=\(Self.addresses)\n"))
+        case .heads: .folder(folder)
         default: .etcd(try ScriptedServer { answer(to: $0) })
         }
     }
@@ -98,7 +114,7 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         switch self {
         case .numbers: "revisions of 2^63 - 1"
         case .pages: "pages of entries without end"
-        case .stores: "30,000 stores with long names"
+        case .stores: "38,400 stores with long names"
         case .contexts: "a store that 30,000 devices have written to"
         case .values: "answers of 500,000 empty values"
         case .nesting: "answers of 100,000 objects in objects"
@@ -108,6 +124,9 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         case .compression: "a gigabyte that is compressed twice on its way"
         case .handshakes: "requests for a handshake without end"
         case .curves: "a certificate with a curve of its own"
+        case .heads: "16 heads of 4 MiB that take 50 MB each once they are decoded"
+        case .devices: "10,000 devices whose names have 255 zeros"
+        case .identifiers: "stores whose identifiers have 200,000 characters, or zeros"
         case .points: "a certificate with 1,000 CRL distribution points"
         }
     }
@@ -168,8 +187,12 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
         let key = String(decoding: question["key"]?.bytes ?? [], as: UTF8.self)
         if key.hasSuffix("/account") { return rows([(key, Self.account)]) }
         if key.hasSuffix("/store/") {
-            let count = self == .stores ? 30_000 : 1
+            if self == .identifiers { return rows(Self.longNames.map { (key + $0, []) }) }
+            let count = self == .stores ? 38_400 : 1
             return rows((0..<count).map { (key + Self.name($0), []) })
+        }
+        if key.hasSuffix("/device/"), self == .devices {
+            return rows((0..<10_000).map { (key + Self.hexadecimal($0), Self.device) })
         }
         if key.contains("/context/"), self == .contexts {
             return rows((0..<30_000).map { (key + Self.hexadecimal($0), Array("9".utf8)) })
@@ -190,6 +213,14 @@ enum Lie: String, CaseIterable, ExpressibleByArgument, Sendable {
 
     /// An account with one identifier and one transaction.
     private static let account: [UInt8] = [1, 1] + [UInt8](repeating: 0, count: 15) + [2, 1, 0, 0, 0, 0, 0, 0, 0, 5]
+
+    /// A publication, its number, and a device whose identifier and name are zeros.
+    private static let device: [UInt8] =
+        [UInt8](repeating: 1, count: 8) + [1] + [255, 1] + [UInt8](repeating: 0, count: 255) + [255, 1]
+        + [UInt8](repeating: 0, count: 255)
+
+    private static let longNames =
+        (0..<20).map { "\($0)" + String(repeating: "n", count: 200_000) } + ["a\u{0}b", "%00", "\u{0}"]
 
     private static func name(_ number: Int) -> String { "s\(number)" + String(repeating: "n", count: 240) }
 
