@@ -9,7 +9,7 @@ internal import UbiquitousStoreTesting
 /// The attacks that a user may try.
 enum Attack: String, CaseIterable, ExpressibleByArgument {
     case deaf, manyDeaf = "many-deaf", snapshots, accountSubscriptions = "account-subscriptions", introspection
-    case booleans, stopped, matches, connections, pending, array
+    case booleans, manyBooleans = "many-booleans", stopped, matches, connections, pending, array
     case emptyArrays = "empty-arrays", keys, comers, mounts, gushes, namespaces
     case unanswered, unansweredLarge = "unanswered-large", waiting, subordinates, crowd
     case burst, fan, domains, authorities, curves
@@ -22,6 +22,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// The settings that it needs.
+    var settings: String? { self == .manyBooleans ? "[Store]\nTotalBytes=4M\n" : nil }
+
     func words(on bus: PrivateBus.Program) -> String {
         let largest = "\(bus.largestArray >> 20) MiB"
         return switch self {
@@ -31,6 +34,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: "230 subscriptions of an account that changes are unread"
         case .introspection: "two connections pipeline Introspect and read nothing"
         case .booleans: "a client reads a store of a million booleans, again and again"
+        case .manyBooleans: "the same with four million, where settings allow them"
         case .stopped: "a subscriber reads nothing, while its user writes"
         case .matches: "a client has 600 matches"
         case .connections: "as many connections as there may be, each with as many subscriptions as there may be"
@@ -73,7 +77,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .subordinates where site.bus.program == .broker:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
         case .subordinates: break
-        case .introspection, .booleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts,
+        case .introspection, .booleans, .manyBooleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts,
             .namespaces, .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities,
             .curves:
             let process = try Attacker.start(self, site, path)

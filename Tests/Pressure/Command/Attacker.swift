@@ -60,7 +60,8 @@ struct Attacker: ParsableCommand {
     func run() throws {
         switch attack {
         case .introspection: try introspect()
-        case .booleans: try read()
+        case .booleans: try read(millions: 1)
+        case .manyBooleans: try read(millions: 4)
         case .array: try send(signature: "an")
         case .emptyArrays: try send(signature: "aay")
         case .keys: try ask()
@@ -103,14 +104,16 @@ struct Attacker: ParsableCommand {
     }
 
     /// Fills the store, and reads it again and again.
-    private func read() throws {
-        var booleans = Wire()
-        booleans.string("large")
-        booleans.signature("ab")
-        booleans.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4_000_000) }
+    private func read(millions: Int) throws {
         let client = try RawClient(address: address)
-        client.store(path, "SetValue", signature: "sv", body: booleans.bytes, later: true)
-        while client.turn(waiting: 100)?.isEmpty == true {}
+        for number in 0..<millions {
+            var booleans = Wire()
+            booleans.string(number == 0 ? "large" : "large \(number)")
+            booleans.signature("ab")
+            booleans.array(alignment: 4) { $0.bytes += [UInt8](repeating: 0, count: 4_000_000) }
+            client.store(path, "SetValue", signature: "sv", body: booleans.bytes, later: true)
+            while client.turn(waiting: 100)?.contains(where: { $0.replySerial > 1 }) == false {}
+        }
         try repeatedly { $0.store(path, "GetSnapshot", 0, 0, later: true) }
     }
 

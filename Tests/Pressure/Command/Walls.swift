@@ -32,7 +32,7 @@ struct Walls: AsyncParsableCommand {
 
     /// - Returns: the rule that does not hold; `nil` if all do.
     private func run(_ attack: Attack) async throws -> String? {
-        let site = try await Site(options.bus, policy: options.policy)
+        let site = try await Site(options.bus, policy: options.policy, settings: attack.settings)
         let store = try await BusClient(site.bus, as: Site.attacker).store(Site.store)
         try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
         let before = try await Measurement(of: site, seconds: seconds)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Glibc
 internal import StoreBus
 public import UbiquitousStoreTesting
@@ -31,11 +32,12 @@ public final class Site: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the file of the service's policy.
+    ///   - settings: the service's settings file, if it has one.
     ///   - baseline: a program to start instead of the service: the benchmarks' `baseline`, which stores nothing. It
     ///     has the store of the attacker and of the first user.
     /// - Throws: `StartFailure`.
     public init(
-        _ program: PrivateBus.Program = .usual, policy: String, baseline: String? = nil
+        _ program: PrivateBus.Program = .usual, policy: String, settings: String? = nil, baseline: String? = nil
     ) async throws {
         guard geteuid() == 0 else {
             throw SiteFailure(description: "Clients of several users are needed: run it as root")
@@ -51,6 +53,11 @@ public final class Site: Sendable {
         options.mode = "system"
         options.user = Self.service
         options.arguments = ["--folder-root", folder]
+        if let settings {
+            let file = directory.path + "/settings.conf"
+            try settings.write(toFile: file, atomically: true, encoding: .utf8)
+            options.arguments += ["--configuration", file]
+        }
         options.manifests = Nonsense.declared.map { ManifestText($0) }
         options.logLevel = "warning"
         device = try await .start(on: bus, options)
