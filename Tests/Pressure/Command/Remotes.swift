@@ -55,7 +55,8 @@ struct Remotes: AsyncParsableCommand {
         }
         let during = try await Measurement(of: site, seconds: seconds)
         syncing.cancel()
-        say(before.row(lie.words + server.note, during))
+        let error = (try? await account.lastError()) ?? ""
+        say(before.row(lie.words + server.note + (error.isEmpty ? "" : "; \(error)"), during))
         if site.device.exit != nil { return "the service ended: \(site.device.log)" }
         return during.flaw(before: before)
     }

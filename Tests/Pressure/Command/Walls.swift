@@ -13,7 +13,8 @@ struct Walls: AsyncParsableCommand {
             The same attack is made on a program that stores nothing, on a bus of its own. Fails if the service ends, \
             or if calls of another user take more than 250 ms at the 99th percentile, or more than 1.5 times what they \
             take of that program and 1 ms longer. Some attacks need more than that program has, or keep it from \
-            answering: these are compared with the time before, less what the bus itself takes longer.
+            answering: these are compared with the time before, less what the bus itself takes longer. What is missed \
+            once is measured twice more.
             """)
     @OptionGroup var options: BusOptions
     @Option(help: "How long to measure without and with each attack.") var seconds = 10
@@ -24,14 +25,21 @@ struct Walls: AsyncParsableCommand {
         say(Measurement.wallsHeading)
         var failures: [String] = []
         for attack in attack {
-            let verdict = try await run(attack)
-            if let verdict { failures.append("\(attack.rawValue): \(verdict)") }
+            if let verdict = try await verdict(on: attack) { failures.append("\(attack.rawValue): \(verdict)") }
         }
         guard failures.isEmpty else { throw Failure(failures.joined(separator: "\n")) }
     }
 
+    /// Other work on the machine makes some calls slow, so a goal is missed only if it is in two of three runs.
     /// - Returns: the rule that does not hold; `nil` if all do.
-    private func run(_ attack: Attack) async throws -> String? {
+    private func verdict(on attack: Attack) async throws -> String? {
+        guard let first = try await run(attack) else { return nil }
+        if first.isCertain { return first.text }
+        guard let second = try await run(attack) else { return try await run(attack)?.text }
+        return second.text
+    }
+
+    private func run(_ attack: Attack) async throws -> Flaw? {
         let site = try await Site(options.bus, policy: options.policy, settings: attack.settings)
         let store = try await BusClient(site.bus, as: Site.attacker).store(Site.store)
         try await store.set("large", .data([UInt8](repeating: 1, count: 1_000_000)))
@@ -39,9 +47,18 @@ struct Walls: AsyncParsableCommand {
         let (during, isOver) = try await measure(attack, site)
         let ofBaseline = try await measureBaseline(attack)
         say(before.row(attack.words(on: site.bus.program), during, ofBaseline))
-        if site.device.exit != nil { return "the service ended: \(site.device.log)" }
-        if isOver { return "the attack ended by itself" }
-        return during.flaw(before: before, baseline: ofBaseline.measurement)
+        if site.device.exit != nil { return Flaw("the service ended: \(site.device.log)", isCertain: true) }
+        if isOver { return Flaw("the attack ended by itself", isCertain: true) }
+        return during.flaw(before: before, baseline: ofBaseline.measurement).map { Flaw($0, isCertain: false) }
+    }
+
+    /// What is wrong.
+    private struct Flaw {
+        let text: String
+        /// Whether it can't be chance.
+        let isCertain: Bool
+
+        init(_ text: String, isCertain: Bool) { (self.text, self.isCertain) = (text, isCertain) }
     }
 
     /// Measures while a user attacks.
