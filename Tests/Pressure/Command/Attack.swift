@@ -22,6 +22,9 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
+    /// dbus-daemon refuses users that it can't look up.
+    func isPossible(on bus: PrivateBus.Program) -> Bool { self != .subordinates || bus == .broker }
+
     /// The settings that it needs.
     var settings: String? { self == .manyBooleans ? "[Store]\nTotalBytes=4M\n" : nil }
 
@@ -55,7 +58,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .authorities: "a client signs in with 64 KiB of national flags for certificates, a hundred times at once"
         case .curves: "a client signs in with 16 certificates with curves of their own, a hundred times at once"
         case .domains: "a client fills 40 domains with Booleans, which take much memory, and opens them"
-        case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each (dbus-broker)"
+        case .subordinates: "200 ids that /etc/subuid grants one user leave a snapshot unread each"
         }
     }
 
@@ -73,10 +76,8 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: attackers.clients = try clients(230)
         case .stopped: attackers.clients = try clients(2)
         case .matches: attackers.clients = try clients(1)
-        // dbus-daemon refuses users that it can't look up.
-        case .subordinates where site.bus.program == .broker:
+        case .subordinates:
             attackers.clients = try (0..<200).map { try RawClient(site.bus, as: Site.subordinates + $0) }
-        case .subordinates: break
         case .introspection, .booleans, .manyBooleans, .array, .emptyArrays, .keys, .comers, .gushes, .mounts,
             .namespaces, .unanswered, .unansweredLarge, .waiting, .crowd, .burst, .fan, .domains, .authorities,
             .curves:

@@ -43,13 +43,14 @@ struct ClientProcess {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
-    init(_ site: Site, _ number: Int, user: UInt32, seconds: Int) throws {
+    /// - Parameter prepares: whether to set the values first that the client reads.
+    init(_ site: Site, _ number: Int, user: UInt32, seconds: Int, prepares: Bool = true) throws {
         directory = try TemporaryDirectory()
         let program = try ChildProcess.built("pressure")
+        let command = [program, "client", site.bus.address, "--number", "\(number)", "--seconds", "\(seconds)"]
         process = try ChildProcess(
-            [
-                program, "client", site.bus.address, "--number", "\(number)", "--seconds", "\(seconds)",
-            ], as: user, output: (directory.path + "/output", directory.path + "/error"))
+            command + (prepares ? [] : ["--unprepared"]), as: user,
+            output: (directory.path + "/output", directory.path + "/error"))
     }
 
     /// Waits for the client's end, and reads what it has measured.
@@ -80,12 +81,13 @@ struct Client: AsyncParsableCommand {
     @Argument(help: "The bus.") var address: String
     @Option(help: "Of how many clients it is which.") var number: Int
     @Option(help: "For how long.") var seconds: Int
+    @Flag(help: "Whether every key has a value anyway.") var unprepared = false
 
     func run() async throws {
         let caller = try await Caller(
             BusClient(address: address), store: "org.example.App\(number % 2)", seed: UInt64(number))
         if number % 4 < 2 { try await caller.subscribe() }
-        try await caller.prepare()
+        if !unprepared { try await caller.prepare() }
         try await caller.call(for: .seconds(seconds))
         say(await caller.reads.text)
         say(await caller.writes.text)

@@ -12,7 +12,8 @@ struct Measurement {
 
     /// Lets a user call for a while.
     init(of site: Site, seconds: Int, patience: Duration = .seconds(60)) async throws {
-        let client = try ClientProcess(site, 0, user: Site.users[0], seconds: seconds)
+        let client = try ClientProcess(
+            site, 0, user: Site.users[0], seconds: seconds, prepares: !site.storesNothing)
         var most = 0
         for _ in 0..<seconds * 10 {
             try await Task.sleep(for: .milliseconds(100))

@@ -24,7 +24,7 @@ struct Walls: AsyncParsableCommand {
     func run() async throws {
         say(Measurement.wallsHeading)
         var failures: [String] = []
-        for attack in attack {
+        for attack in attack where attack.isPossible(on: options.bus) {
             if let verdict = try await verdict(on: attack) { failures.append("\(attack.rawValue): \(verdict)") }
         }
         guard failures.isEmpty else { throw Failure(failures.joined(separator: "\n")) }

@@ -14,6 +14,9 @@ public final class Site: Sendable {
     /// The folder in which users can sign in.
     public let folder: String
 
+    /// Whether the program is one that stores nothing, and has a value for every key.
+    public let storesNothing: Bool
+
     private let directory: TemporaryDirectory
 
     /// The id of the service's user. Debian has these users everywhere, and the bus refuses users it does not know.
@@ -42,6 +45,7 @@ public final class Site: Sendable {
         guard geteuid() == 0 else {
             throw SiteFailure(description: "Clients of several users are needed: run it as root")
         }
+        storesNothing = baseline != nil
         bus = try await .start(.system(policy: policy, serviceUser: Self.service), program: program)
         directory = try TemporaryDirectory()
         folder = try directory.makeDirectory("folder", mode: 0o755, owner: Self.service)
