@@ -17,7 +17,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
     /// Whether it is on something that a program without data does not have: accounts, signals, domains.
     var needsService: Bool {
         switch self {
-        case .accountSubscriptions, .fan, .domains, .authorities, .curves: true
+        case .accountSubscriptions, .stopped, .fan, .domains, .authorities, .curves: true
         default: false
         }
     }
@@ -37,7 +37,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .accountSubscriptions: "230 subscriptions of an account that changes are unread"
         case .introspection: "two connections pipeline Introspect and read nothing"
         case .booleans: "a client reads a store of a million booleans, again and again"
-        case .manyBooleans: "the same with four million, where settings allow them"
+        case .manyBooleans: "a client reads a store of four million booleans, where settings allow them"
         case .stopped: "a subscriber reads nothing, while its user writes"
         case .matches: "a client has 600 matches"
         case .connections: "as many connections as there may be, each with as many subscriptions as there may be"

@@ -84,6 +84,7 @@ struct Flat: AsyncParsableCommand {
     /// Gives the service a while to let go of the last ones.
     private func judge(_ what: String, _ site: Site, _ first: Room, _ room: Room) async throws {
         for _ in 0..<30 where !site.used.fits(first, room) { try await Task.sleep(for: .seconds(1)) }
+        if site.device.exit != nil { throw Failure("The service ended: \(site.device.log)") }
         guard site.used.fits(first, room) else {
             throw Failure("After a tenth of the \(what) the service had \(first); after all, \(site.used)")
         }

@@ -3,7 +3,7 @@
 internal import Crypto
 internal import Foundation
 
-/// Heads that keep within their bound of bytes, and need twenty times as much memory: their stores have the shortest
+/// Heads that keep within their bound of bytes, and need twelve times as much memory: their stores have the shortest
 /// entries that there are. docs/remote-format.md has the format.
 struct LyingHeads {
     /// The account's identifier, in hexadecimal digits.

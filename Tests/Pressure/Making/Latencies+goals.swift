@@ -12,7 +12,7 @@ extension Latencies {
     /// - Parameter baseline: calls of a program that stores nothing, during the same attack.
     public func flaw(comparedWithBaseline baseline: Latencies) -> String? {
         let other = baseline.permille(990)
-        return flaw(than: other, atMost: max(1.5 * other, other + Self.chance), less: 0, "of the baseline")
+        return flaw(than: other, atMost: max(1.5 * other, other + Self.chance), less: 0, "the baseline's is")
     }
 
     /// The goal that calls of a service miss; `nil` if none. What the bus itself takes longer does not count.
@@ -24,7 +24,7 @@ extension Latencies {
         // A call passes the bus twice.
         let ofBus = 2 * max(0, bus.permille(990) - before.permille(990))
         let other = former.permille(990)
-        return flaw(than: other, atMost: 1.5 * other, less: ofBus, "before")
+        return flaw(than: other, atMost: 1.5 * other, less: ofBus, "it was")
     }
 
     private func flaw(than other: Double, atMost most: Double, less ofBus: Double, _ words: String) -> String? {
@@ -32,7 +32,7 @@ extension Latencies {
         if count == 0 { return "others are not served" }
         if p99 > Self.most { return "others' p99 is \(Int(p99 / 1000)) ms" }
         if p99 - ofBus > most {
-            return "others' p99 is \(Int(p99)) µs, and \(Int(other)) µs \(words)"
+            return "others' p99 is \(Int(p99)) µs, and \(words) \(Int(other)) µs"
         }
         return nil
     }
