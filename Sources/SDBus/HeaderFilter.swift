@@ -38,6 +38,8 @@ struct HeaderFilter {
                 // No descriptors are negotiated, so messages follow.
                 state = line.starts(with: Array("OK ".utf8)) ? .header([]) : .line([])
             case .header(var header):
+                // Else the array would be copied when it grows.
+                state = .header([])
                 let known = Header(header)
                 let wanted = (known?.isTooLong == false ? known?.size : nil) ?? Header.fixedSize
                 let part = left.prefix(wanted - header.count)
@@ -96,15 +98,17 @@ private struct Header {
 
     /// Whether each field is one of the specification, of its type, and there once.
     func hasOnlyKnownFields(_ bytes: [UInt8]) -> Bool {
-        var (offset, seen) = (Self.fixedSize, Set<UInt8>())
+        // A bit for each code.
+        var (offset, seen) = (Self.fixedSize, UInt16(0))
         let end = Self.fixedSize + fieldsSize
         while offset < end {
             offset = aligned(offset, to: 8)
             guard offset + 4 <= end else { return false }
             let code = bytes[offset]
-            guard code > 0, code < Self.types.count, seen.insert(code).inserted, bytes[offset + 1] == 1,
+            guard code > 0, code < Self.types.count, seen & 1 << code == 0, bytes[offset + 1] == 1,
                 bytes[offset + 2] == Self.types[Int(code)], bytes[offset + 3] == 0
             else { return false }
+            seen |= 1 << code
             offset += 4
             switch Self.types[Int(code)] {
             case UInt8(ascii: "u"): offset += 4
