@@ -416,6 +416,7 @@ extension ServiceMessages {
         "The arguments are not of the types {1}.": "Die Argumente haben nicht die Typen {1}.",
         "The arguments of this call may have {1} bytes.":
             "Die Argumente dieses Aufrufs dürfen höchstens {1} Bytes haben.",
+        "The bus can't be reached: {1}.": "Der Bus ist nicht erreichbar: {1}.",
         "The bus doesn't know the caller's user.": "Der Bus kennt den Benutzer des aufrufenden Programms nicht.",
         "The call was not answered.": "Der Aufruf wurde nicht beantwortet.",
         "The caller's app declares several stores; name the identifier of one.":
