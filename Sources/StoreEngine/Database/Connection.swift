@@ -129,9 +129,6 @@ final class Connection {
     func releaseMemory() { queue.releaseMemory() }
 
     // MARK: Another file
-    //
-    // A write checks before it commits, so that what is refused isn't written either, and again afterwards, so that
-    // nothing is acknowledged that was written to a file which has just gone.
 
     /// Whether the open file is still the one at the path.
     var isInPlace: Bool { FileIdentity(path) == file }
@@ -170,28 +167,25 @@ final class Connection {
 
     /// Runs `body` in a transaction.
     func write<T>(_ body: (Database) throws -> T) throws(EngineError) -> T {
-        observer?.begins()
-        defer { observer?.ends() }
-        do {
-            try check()
-            let result = try queue.write(body)
-            noteCommit()
-            try check()
-            return result
-        } catch {
-            throw EngineError(error)
-        }
+        try commit { try queue.write(body) }
     }
 
     /// Lets the writer write in a transaction of its own.
     func write(directly body: (ChangeWriter) throws -> Void) throws(EngineError) {
+        try commit { try body(try openWriter) }
+    }
+
+    /// Runs `write`, which commits. It checks before, so that what is refused isn't written either, and again
+    /// afterwards, so that nothing is acknowledged that was written to a file which has just gone.
+    private func commit<T>(_ write: () throws -> T) throws(EngineError) -> T {
         observer?.begins()
         defer { observer?.ends() }
         do {
             try check()
-            try body(try openWriter)
+            let result = try write()
             noteCommit()
             try check()
+            return result
         } catch {
             throw EngineError(error)
         }
