@@ -94,7 +94,11 @@ final class OwnHead<Storage: BlobStorage> {
         let publication = heads.find(as: origin, published: count, last: last) { origin in
             found.named(origin).map { ($0.identity, $0.isWhole) }
         }
-        guard case .head(let named) = publication else { return publication.publication(hasSegments: true) }
+        let named: Origin
+        switch publication {
+        case .certain(let publication): return publication
+        case .head(let origin): named = origin
+        }
         if published == nil, named == origin, let own {
             published = PublishedHead(head: own.head, digest: own.digest, length: own.length, isTrusted: true)
         }

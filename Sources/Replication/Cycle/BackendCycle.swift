@@ -135,8 +135,8 @@ private struct BackendCycle<Device: BackendUser> {
         return .began(stores: push.stores)
     }
 
-    /// Uploads a store as it is now, or as it was before the disk was synced for it. If all were loaded before the first one is uploaded, the memory would have to hold
-    /// them all.
+    /// Uploads a store as it is now, or as it was before the disk was synced for it. If all were loaded before the first
+    /// one is uploaded, the memory would have to hold them all.
     private mutating func upload(_ store: String) async throws -> SyncCycle.Event {
         guard case .done = upload else { return .interrupted }
         guard let snapshot = try unsynced ?? device.snapshot(of: store) else { return upload }

@@ -86,15 +86,15 @@ package struct OwnHeads: Sendable {
         let own = head(origin)
         switch classify(own?.head, as: origin, published: count, last: last) {
         case .none:
-            if isFormerLost(as: origin, last: last, find: head) { return .missing }
+            if isFormerLost(as: origin, last: last, find: head) { return .certain(.missing) }
             // The last publication counts until something is published under the present origin.
             if let published { return .head(published.origin) }
-            guard let last, head(last.origin) != nil else { return .nothing }
+            guard let last, head(last.origin) != nil else { return .certain(.asPublished) }
             return .head(last.origin)
-        case .lost, .older, .inherited: return .missing
-        case .foreign: return .foreign
+        case .lost, .older, .inherited: return .certain(.missing)
+        case .foreign: return .certain(.foreign)
         case .current:
-            guard let own, own.isWhole else { return .missing }
+            guard let own, own.isWhole else { return .certain(.missing) }
             if published == nil { notePublished(own.head) }
             return .head(origin)
         }
@@ -195,23 +195,17 @@ package struct OwnHeads: Sendable {
 
 /// What a pull has found of this device's publication, before it looks for the segments.
 package enum FoundPublication: Sendable {
-    /// Nothing, and nothing is missing.
-    case nothing
-    /// The last publication: the head under this origin's name. The segments that it names have to be there, too.
+    /// Whatever segments there are.
+    case certain(OwnPublication)
+    /// The last publication, if the segments are there that the head under this origin's name has.
     case head(Origin)
-    /// Nothing, or an older publication.
-    case missing
-    /// A clone's publication.
-    case foreign
 
     /// What has become of the publication.
     /// - Parameter hasSegments: whether the segments of the head are there.
     package func publication(hasSegments: Bool) -> OwnPublication {
         switch self {
-        case .nothing: .asPublished
+        case .certain(let publication): publication
         case .head: hasSegments ? .asPublished : .missing
-        case .missing: .missing
-        case .foreign: .foreign
         }
     }
 }
