@@ -11,6 +11,10 @@ public enum DataNames {
     /// The name of the file in a backup that names the data that could not be copied, and why.
     public static let notCopied = "not-copied"
 
+    /// The name of the file in a backup that says which uid a user's name had, if there is data in use of several uids
+    /// under that name: a line `19000 ada` for each name.
+    public static let namesakes = "namesakes"
+
     /// The most bytes of a user's name that is recorded in the user's data.
     public static let longestUserName = 256
 

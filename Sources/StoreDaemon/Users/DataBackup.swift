@@ -15,6 +15,9 @@ internal import StoreEngine
 /// that somebody else has made: see ``ClosedDatabase/prepareForeign()``.
 ///
 /// Data that can't be read doesn't keep the others' from being copied. It is named in the file ``DataNames/notCopied``.
+///
+/// A restore finds users by their names. After a user's uid was changed, there is data of the same name under both: the
+/// file ``DataNames/namesakes`` says which of them was the user's.
 enum DataBackup {
     private static let prefixes = [DataNames.backupPrefix, "restore."]
     /// The age, in microseconds, at which a copy is removed, because an interrupted program has left it.
@@ -60,10 +63,22 @@ enum DataBackup {
                 try Files.replace(
                     "\(path)/\(DataNames.notCopied)", with: Array(lines.joined().utf8), by: "\(path)/new")
             }
+            try recordNamesakes(among: all, in: path)
         } catch {
             try? FileManager.default.removeItem(atPath: path)
             throw error
         }
+    }
+
+    private static func recordNamesakes(among all: [UserData], in path: String) throws {
+        let owners = all.compactMap { $0.isSetAside ? nil : $0.owner }
+        let namesakes = Dictionary(grouping: owners) { $0 }.filter { $0.value.count > 1 && !$0.key.contains("\n") }
+        let lines = namesakes.keys.sorted().compactMap { name -> String? in
+            guard case .known(let user) = UserEntry.lookUp(.name(name)) else { return nil }
+            return "\(user.uid) \(name)\n"
+        }
+        if lines.isEmpty { return }
+        try Files.replace("\(path)/\(DataNames.namesakes)", with: Array(lines.joined().utf8), by: "\(path)/new")
     }
 
     private static func noRoom(in stateDirectory: String) -> BusError {
