@@ -132,6 +132,50 @@ import UbiquitousStoreTesting
         }
     }
 
+    /// After "usermod -u", what the user had under the former uid stays where it is.
+    @Test(.enabled(if: user != nil, needsName), arguments: [true, false])
+    func `data of a uid that its user had before replaces nothing in a restore`(isRecorded: Bool) async throws {
+        let user = try #require(Self.user)
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            terminal.device.kill()
+            let state = terminal.device.stateDirectory
+            for former in ["u65533", "u9"] {
+                try FileManager.default.copyItem(atPath: "\(state)/u\(geteuid())", toPath: "\(state)/\(former)")
+            }
+            try await terminal.device.start()
+            try await terminal.store().set("theme", .string("light"))
+            let place = try await Self.unpackedBackup(of: terminal)
+            #expect(terminal.text("archive/namesakes") == "\(geteuid()) \(user)\n")
+            if !isRecorded { unlink("\(place)/namesakes") }
+            let archive = terminal.file("second.tar")
+            try Self.tar("-C", place, "-cf", archive, ".")
+            for options in [[], ["--replace"]] {
+                try await Terminal.with { other in
+                    let check = try await other.ctl2(["admin", "restore", "--check"] + options + [archive])
+                    let result = try await other.ctl2(["admin", "restore"] + options + [archive])
+                    let listed = try await other.ctl("admin", "list").output
+                    #expect(listed.contains("u65533.\(user).") && listed.contains("u9.\(user)."), "\(listed)")
+                    #expect(!listed.contains("u9 "), "\(listed)")
+                    if isRecorded {
+                        let reason = "aside: \(user) had the uid \(geteuid()) when the archive was made"
+                        let gift = "the data of \(user) (u\(geteuid()))"
+                        #expect(check.code == 0 && check.output.contains(reason), "\(check)")
+                        #expect(check.output.contains("would give \(user) \(gift)"), "\(check)")
+                        #expect(result.code == 0 && result.output.contains(reason), "\(result)")
+                        #expect(result.output.contains("\(user) has \(gift)"), "\(result)")
+                        #expect(try await other.store().value("theme") == .string("light"))
+                    } else {
+                        #expect(check.code == 3 && check.output.contains("which was the user's"), "\(check)")
+                        #expect(result.code == 3 && result.error.contains("which was the user's"), "\(result)")
+                        #expect(result.error.contains("admin adopt u65533.\(user)."), "\(result)")
+                        #expect(try await other.store().everything().isEmpty)
+                    }
+                }
+            }
+        }
+    }
+
     @Test(.enabled(if: user != nil, needsName))
     func `restoring again and again keeps the newest copies, and data that was set aside otherwise`() async throws {
         let user = try #require(Self.user)

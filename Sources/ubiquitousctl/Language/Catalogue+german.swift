@@ -195,6 +195,8 @@ extension Catalogue {
         Wenn ein anderes Programm den Ordner auf dieses Gerät kopiert, warten Sie, bis er da ist. Sonst wird ohne \
         --no-create dort eines angelegt.
         """,
+        "If it is the right data, \"ubiquitousctl admin adopt {1} {2}\" gives it to that user.":
+            "Sind es die richtigen Daten, gibt „ubiquitousctl admin adopt {1} {2}“ sie diesem Benutzer.",
         "If none of your devices has made them, add --reject-others to \"account unlock\" or \"account sign-in\".":
             """
         Wenn keines Ihrer Geräte sie erzeugt hat, ergänzen Sie „account unlock“ oder „account sign-in“ um \
@@ -649,6 +651,11 @@ extension Catalogue {
         "{1} is not a backup in {2}.": "{1} ist kein Backup in {2}.",
         "{1} is not a directory of the service's user.":
             "{1} ist kein Verzeichnis des Benutzers, als der der Dienst läuft.",
+        "{1} is set aside: the archive has data of {2} under several uids, and doesn't say which was the user's.":
+            """
+        {1} wurde beiseitegelegt: Das Archiv enthält Daten von {2} unter mehreren UIDs und sagt nicht, welche die des \
+        Benutzers war.
+        """,
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
         "{1} of {2} words. The others, or Enter to end here: ":
             "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",

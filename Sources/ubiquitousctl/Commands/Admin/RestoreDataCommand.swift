@@ -81,7 +81,7 @@ struct RestoreDataCommand: ServiceCommand {
     }
 
     /// Prints what would be done with the data of an archive.
-    /// - Returns: `false` if a user has data already, which would be in the way.
+    /// - Returns: `false` if a user has data already, which would be in the way, or wouldn't get any of several.
     @BusActor
     private func isReported(
         _ arrived: [ArrivedData], _ names: [String: String], _ present: Set<String>, _ object: AdministrationObject
@@ -90,11 +90,12 @@ struct RestoreDataCommand: ServiceCommand {
         var (given, isFree): (Set<UInt32>, Bool) = ([], true)
         for data in arrived {
             let (user, name) = (names[data.user] ?? data.user, Output.printableWord(data.name))
-            guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
+            guard data.kind == .inUse, let uid = LocalUser.uid(named: user) else {
                 Output.print("would set \(name) aside: \(reason(data, user))")
+                if isUndecided(data, user) { isFree = false }
                 continue
             }
-            let gift = "give \(Output.printableWord(user)) the data of \(Output.printableWord(data.user))"
+            let gift = "give \(Output.printableWord(user)) the data of \(data.label)"
             let isOccupied = try await !object.isFree(uid) || given.contains(uid)
             if isOccupied, !replace {
                 Output.print("would set \(name) aside: \(Output.printableWord(user)) has values or an account already")
@@ -110,14 +111,26 @@ struct RestoreDataCommand: ServiceCommand {
 
     /// Returns why data can't be given to a user.
     private func reason(_ data: ArrivedData, _ user: String) -> String {
-        data.wasSetAside ? "as in the archive" : "there is no user \(Output.quoted(user)) here"
+        let name = Output.printableWord(data.user)
+        switch data.kind {
+        case .setAside: return "as in the archive"
+        case .former(let uid): return "\(name) had the uid \(uid) when the archive was made"
+        case .unclear where isUndecided(data, user):
+            return "the archive has data of \(name) under several uids, and doesn't say which was the user's"
+        case .inUse, .unclear: return "there is no user \(Output.quoted(user)) here"
+        }
+    }
+
+    /// Whether a user doesn't get data only because the archive doesn't say which of several is the user's.
+    private func isUndecided(_ data: ArrivedData, _ user: String) -> Bool {
+        data.kind == .unclear && LocalUser.uid(named: user) != nil
     }
 
     private enum Adoption {
         case given
-        /// As in the archive, or because there is no such user.
+        /// As in the archive, or because there is no such user, or the user's data was under another uid.
         case setAside
-        /// The user has data already, which is in the way, or the service can't use this.
+        /// The user has data already, which is in the way, or the service can't use this, or it may not be the user's.
         case refused
     }
 
@@ -128,7 +141,20 @@ struct RestoreDataCommand: ServiceCommand {
         _ data: ArrivedData, by user: String, _ all: inout Set<String>, _ object: AdministrationObject
     ) async throws -> Adoption {
         let name = Output.printableWord(data.name)
-        guard !data.wasSetAside, let uid = LocalUser.uid(named: user) else {
+        if isUndecided(data, user) {
+            let (word, owner) = (Output.shellWord(name), Output.shellWord(user))
+            let failure = Failure(
+                .refused,
+                """
+                \(name) is set aside: the archive has data of \(Output.quoted(data.user)) under several uids, and doesn't \
+                say which was the user's.
+                """,
+                advice: "If it is the right data, \"ubiquitousctl admin adopt \(word) \(owner)\" gives it to that user."
+            )
+            Output.complain(failure.description)
+            return .refused
+        }
+        guard data.kind == .inUse, let uid = LocalUser.uid(named: user) else {
             Output.print("\(name) is set aside: \(reason(data, user))")
             return .setAside
         }
@@ -136,7 +162,7 @@ struct RestoreDataCommand: ServiceCommand {
             let aside = try await object.adopt(data.name, by: uid, replacing: replace, besides: all)
             all.formUnion(["u\(uid)"] + [aside].compactMap(\.self))
             let remark = aside.map { "; the former data was set aside as \(Output.printableWord($0))" } ?? ""
-            Output.print("\(Output.printableWord(user)) has the data of \(Output.printableWord(data.user))\(remark)")
+            Output.print("\(Output.printableWord(user)) has the data of \(data.label)\(remark)")
             return .given
         } catch let error as UbiquitousStoreError where error.code == .conflict {
             let (data, owner) = (Output.shellWord(name), Output.shellWord(user))
@@ -149,7 +175,7 @@ struct RestoreDataCommand: ServiceCommand {
             // The data of one user keeps no other from getting theirs.
             let heir = Output.printableWord(user)
             let failure = Failure(
-                .refused, "\(heir) doesn't get the data of \(Output.printableWord(data.user)); \(name) is set aside.",
+                .refused, "\(heir) doesn't get the data of \(data.label); \(name) is set aside.",
                 advice: Sentence(service: error.message))
             Output.complain(failure.description)
             return .refused
@@ -239,7 +265,7 @@ struct RestoreDataCommand: ServiceCommand {
     /// Refuses to give one user the data of several.
     private func checkHeirs(_ wanted: [ArrivedData], _ names: [String: String]) throws {
         var heirs: [String: String] = [:]
-        for data in wanted where !data.wasSetAside {
+        for data in wanted where data.kind == .inUse {
             let heir = names[data.user] ?? data.user
             if let other = heirs.updateValue(data.user, forKey: heir) {
                 throw Failure(
@@ -253,10 +279,7 @@ struct RestoreDataCommand: ServiceCommand {
     private func putInPlace(
         from place: String, _ stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
-        let arrived = DirectoryListing.names(in: place).sorted().reduce(into: [ArrivedData]()) { arrived, name in
-            let taken = present.union(arrived.map(\.name))
-            if let data = ArrivedData(name, in: place, besides: taken) { arrived.append(data) }
-        }
+        let arrived = ArrivedData.all(in: place, besides: present)
         let users = Set(arrived.map(\.user))
         if let user = named.first(where: { !users.contains($0) }) {
             throw Failure(.usage, "There is no data of \(Output.quoted(user)) in \(Output.printable(file)).")
@@ -269,7 +292,7 @@ struct RestoreDataCommand: ServiceCommand {
         if check { return new }
         let placed = try new.map { data in
             // What was set aside in the archive is not a copy that may be removed here.
-            RestoredCopies.mark("\(place)/\(data.directory)", isCopy: !data.wasSetAside)
+            RestoredCopies.mark("\(place)/\(data.directory)", isCopy: data.kind != .setAside)
             guard rename("\(place)/\(data.directory)", "\(stateDirectory)/\(data.name)") == 0 else {
                 throw Failure(.refused, "\(data.name) can't be put in place: \(String(cString: strerror(errno))).")
             }
@@ -277,43 +300,5 @@ struct RestoreDataCommand: ServiceCommand {
         }
         try Files.synchronize(directory: stateDirectory)
         return placed
-    }
-}
-
-/// A user's data in an unpacked archive.
-struct ArrivedData: Sendable {
-    /// The name of its directory in the archive.
-    let directory: String
-    /// The name under which it is set aside until it is adopted.
-    let name: String
-    let user: String
-    /// Whether it was set aside in the archive.
-    let wasSetAside: Bool
-
-    /// - Parameters:
-    ///   - place: the directory into which the archive was unpacked.
-    ///   - present: the names of the data on this machine.
-    init?(_ directory: String, in place: String, besides present: Set<String>) {
-        var status = stat()
-        guard let uid = DataNames.uid(inName: directory),
-            lstat("\(place)/\(directory)", &status) == 0, status.st_mode & S_IFMT == S_IFDIR
-        else { return nil }
-        self.directory = directory
-        user = Self.recordedName(in: "\(place)/\(directory)") ?? "unknown"
-        wasSetAside = directory != "u\(uid)"
-        let now = UInt64(max(0, time(nil)))
-        // No name of a time to come, beside which later data of the user would find no place.
-        let isPast = directory.split(separator: ".").last.flatMap(DataNames.seconds).map { $0 <= now } ?? true
-        name =
-            wasSetAside && isPast
-            ? directory : DataNames.setAside(uid: uid, user: user, seconds: now, besides: present)
-    }
-
-    private static func recordedName(in directory: String) -> String? {
-        guard let bytes = try? WholeFile.read(directory + "/user"),
-            (1...DataNames.longestUserName).contains(bytes.count),
-            !bytes.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "/") })
-        else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
