@@ -1156,7 +1156,8 @@ extension ServiceMessages {
         "{1} is too large for {2}.": "{1} ist zu groß für {2}.",
         "{1} is, or is behind, a symbolic link, and is not followed.":
             "{1} ist ein symbolischer Link oder liegt hinter einem; solchen Links folgt der Dienst nicht.",
-        "{1} isn't set aside.": "{1} ist nicht beiseitegelegt.",
+        "{1} isn't set aside, and is or may be the data of a user of this machine.":
+            "{1} ist nicht beiseitegelegt, und es sind womöglich Daten eines Benutzers dieses Rechners.",
         "{1} lists no folders: it has neither PROPFIND nor an index (for nginx: the module dav-ext, or autoindex).":
             """
         {1} listet keine Ordner auf: Es gibt weder PROPFIND noch einen Index (bei nginx: das Modul dav-ext oder \

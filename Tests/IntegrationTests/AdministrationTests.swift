@@ -228,6 +228,26 @@ struct AdministrationTests {
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `data in use is adopted only from a uid that no user has, and a refusal leaves it there`() async throws {
+        try await withMachine { machine in
+            let (client, root) = (try machine.client(), try machine.client(as: 0))
+            let (uid, state) = (Users.daemon, machine.device.stateDirectory)
+            try await client.store(notes).set("key", .integer(1))
+            try await machine.client(as: uid).store(notes).set("key", .integer(2))
+            try FileManager.default.moveItem(atPath: "\(try await backUp(root))/u\(uid)", toPath: "\(state)/u65533")
+            for flags in [0, 0x1, 0x3] as [UInt64] {
+                #expect(await errorName { try await adopt(root, "u\(client.uid)", uid, flags) } == "InvalidArgs")
+            }
+            #expect(await errorName { try await adopt(root, "u65533", client.uid) } == "Conflict")
+            try await adopt(root, "u65533", client.uid, 0x3)
+            #expect(access("\(state)/u65533", F_OK) == 0)
+            try await adopt(root, "u65533", client.uid, 0x1)
+            #expect(access("\(state)/u65533", F_OK) != 0)
+            #expect(try await machine.store().everything() == ["key": .integer(2)])
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `data is not adopted over values unless that is wanted, and then those are set aside`() async throws {
         try await withMachine { machine in
             let (client, root) = (try machine.client(), try machine.client(as: 0))

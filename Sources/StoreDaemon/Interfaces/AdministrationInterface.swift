@@ -59,10 +59,41 @@ extension Daemon {
         if isCheck, !replaces { try checkIsFree(UserDirectory(of: uid, in: configuration.stateDirectory)) }
         if isCheck, name.isEmpty { return try call.reply() }
         let data = try UserData.named(name, in: configuration.stateDirectory)
-        guard data.isSetAside else { throw BusError.invalidArguments("\(name) isn't set aside.") }
         call.answer(on: self) {
-            try await self.checkDatabase(of: data)
-            if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
+            if data.isSetAside {
+                try await self.checkDatabase(of: data)
+                if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
+            } else {
+                try await self.checkIsLeft(data)
+                if !isCheck { try await self.adopt(left: data, by: uid, replacing: replaces) }
+            }
+        }
+    }
+
+    /// Gives a user data that is in use under a uid that no user has. It is set aside first, because its database may be
+    /// open.
+    private func adopt(left data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
+        let stateDirectory = configuration.stateDirectory
+        // Otherwise, a refusal would leave the data set aside.
+        if !replaces { try checkIsFree(UserDirectory(of: uid, in: stateDirectory)) }
+        closeData(of: data.uid)
+        let path = try UserDirectory(of: data.uid, in: stateDirectory)
+            .setAside(as: data.owner ?? "unknown", time: environment.time())
+        let aside = try UserData.named(String(path.dropFirst(stateDirectory.count + 1)), in: stateDirectory)
+        logger.notice("The data \(data.name) was set aside as \(aside.name).")
+        try await checkDatabase(of: aside)
+        try await adopt(aside, by: uid, replacing: replaces)
+    }
+
+    /// Refuses data in use, unless nobody can use it where it is: no user has its uid, or a user of another name has it
+    /// now.
+    private func checkIsLeft(_ data: UserData) async throws {
+        let owner = await files.result { RecordedOwner(of: data.uid, recorded: data.owner, lookUp: UserEntry.lookUp) }
+        switch owner {
+        case .nameless, .former: return
+        case .user, .perhapsUser, .perhapsFormer:
+            throw BusError.invalidArguments(
+                "\(data.name) isn't set aside, and is or may be the data of a user of this machine.")
         }
     }
 

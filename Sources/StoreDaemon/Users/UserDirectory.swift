@@ -61,8 +61,9 @@ struct UserDirectory {
         }
     }
 
-    /// Renames the data for its former user and the time.
-    private func setAside(as owner: String, time: UInt64) throws(PrivateFile.Failure) -> String {
+    /// Renames the data, which isn't open, for its former user and the time.
+    /// - Returns: its new path.
+    func setAside(as owner: String, time: UInt64) throws(PrivateFile.Failure) -> String {
         let name = DataNames.setAside(
             uid: uid, user: owner, seconds: time / 1_000_000, besides: DirectoryListing.names(in: stateDirectory))
         let aside = "\(stateDirectory)/\(name)"
