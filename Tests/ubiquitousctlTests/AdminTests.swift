@@ -176,6 +176,41 @@ import UbiquitousStoreTesting
         }
     }
 
+    /// The service has the data open, because the account in it syncs.
+    @Test(.enabled(if: user != nil, needsName))
+    func `data of a uid that no user has is named, refused by its user's name alone, and adopted`() async throws {
+        let (user, uid) = (try #require(Self.user), geteuid())
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            expect(try await terminal.ctl("account", "sign-in", "folder://\(folder)"), 0)
+            terminal.device.kill()
+            let state = terminal.device.stateDirectory
+            try FileManager.default.moveItem(atPath: "\(state)/u\(uid)", toPath: "\(state)/u65533")
+            try await terminal.device.start()
+            try await terminal.store().set("theme", .string("light"))
+
+            let listed = try await terminal.ctl("admin", "list").output
+            #expect(listed.contains("no user has this uid; \(user) has \(uid)"), "\(listed)")
+            #expect(try await terminal.ctl("admin", "list", "--json").output.contains(#""usable":false"#))
+            if uid == 0 {
+                let doctor = try await terminal.ctl("doctor")
+                #expect(doctor.code == 3 && doctor.output.contains("admin adopt u65533 \(uid)"), "\(doctor)")
+            }
+            expect(try await terminal.ctl("admin", "delete", "--force", user), 2, "several uids", "u65533", "u\(uid)")
+            expect(try await terminal.ctl("admin", "adopt", "u\(uid)", user), 2, "was not set aside")
+            expect(try await terminal.ctl("admin", "adopt", "u65533", user), 3, "With --replace")
+            #expect(try await terminal.ctl("admin", "list").output.contains("no user has this uid"))
+            let check = try await terminal.ctl("admin", "adopt", "--check", "--replace", "u65533", user)
+            #expect(check.output.hasPrefix("would make u65533 the data of \(user)"), "\(check)")
+            let adopted = try await terminal.ctl("admin", "adopt", "--replace", "u65533", user)
+            #expect(adopted.code == 0, "\(adopted)")
+            #expect(try await terminal.store().value("theme") == .string("dark"))
+            #expect(try await !terminal.ctl("admin", "list").output.contains("u65533"))
+            expect(try await terminal.ctl("account", "sync"), 0)
+        }
+    }
+
     @Test(.enabled(if: user != nil, needsName))
     func `restoring again and again keeps the newest copies, and data that was set aside otherwise`() async throws {
         let user = try #require(Self.user)

@@ -183,7 +183,8 @@ struct DoctorCommand: ServiceCommand {
         }
     }
 
-    /// Looks for data of the user id that was set aside because the user's name has changed; for root.
+    /// Looks for data of the user id that was set aside because the user's name has changed, and for data that the user
+    /// had under another user id; for root.
     @BusActor
     private func foundSetAside(_ connection: ServiceConnection, _ findings: inout [Finding]) async throws {
         let uid = try service.uid()
@@ -192,6 +193,16 @@ struct DoctorCommand: ServiceCommand {
             // An older service doesn't list it.
             if error.code != .unknownObject { found(Finding("data", error.message, isPassed: false), &findings) }
             return
+        }
+        let name = LocalUser.name(of: uid)
+        for data in all where data.uid != uid && data.user == name && data.obstacle != nil {
+            found(
+                Finding(
+                    "data",
+                    "what \(data.user) had under the user id \(data.uid) is still there as \(data.name)\nIf this is the "
+                        + "same person, \"ubiquitousctl admin adopt \(Output.shellWord(data.name)) \(uid)\" gives it back.",
+                    isPassed: false),
+                &findings)
         }
         for data in all where data.uid == uid && data.isSetAsideForName {
             found(

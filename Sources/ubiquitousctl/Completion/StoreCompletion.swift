@@ -29,11 +29,11 @@ enum StoreCompletion {
     }
 
     /// Returns the names of data as `admin list` shows them, for root.
-    /// - Parameter isSetAside: whether to offer only what was set aside.
+    /// - Parameter isSetAside: whether to offer only what was set aside, or what nobody can use.
     static func data(_ arguments: [String], isSetAside: Bool) -> [String] {
         CompletionQuestion.ask(arguments, ["--bus"]) { (options: BusOptions) in
             try await AdministrationObject(try await options.connect()).data()
-                .filter { $0.isSetAside || !isSetAside }.map(\.name)
+                .filter { $0.isSetAside || !isSetAside || $0.obstacle != nil }.map(\.name)
         }
     }
 }

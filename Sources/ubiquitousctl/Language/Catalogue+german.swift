@@ -242,6 +242,7 @@ extension Catalogue {
         "Name one by its identifier: {1}.": "Geben Sie eine der Kennungen an: {1}.",
         "Name one of them with --only, or give the other to somebody else with --as.":
             "Nennen Sie eines davon mit --only, oder geben Sie das andere mit --as jemand anderem.",
+        "Name one of them.": "Nennen Sie eines davon.",
         """
         Name one with --store or in UBIQUITOUS_STORE_IDENTIFIER; "ubiquitousctl stores" lists those that hold \
         something.
@@ -466,6 +467,8 @@ extension Catalogue {
         "There are no earlier values of {1}.": "Es gibt keine früheren Werte von {1}.",
         "There are {1} bytes in {2}, which is too much. Name the right file.":
             "In {2} stehen {1} Bytes, das ist zu viel. Nennen Sie die richtige Datei.",
+        "There is data of several uids under the name {1}: {2}.":
+            "Unter dem Namen {1} gibt es Daten mehrerer UIDs: {2}.",
         """
         There is no --password: other users of the machine see arguments, and the shell keeps them. Change the \
         password if others may have seen it. Leave it out and you are asked for it, or use --password-file.
@@ -480,9 +483,9 @@ extension Catalogue {
         "There is no account yet. Encrypt it, so that only your devices can read it? [Y/n]":
             "Es gibt noch kein Konto. Verschlüsseln, damit nur Ihre Geräte es lesen können? [J/n]",
         "There is no data of {1} in {2}.": "In {2} gibt es keine Daten von {1}.",
-        "There is no data {1} that was set aside.": "Es gibt keine beiseitegelegten Daten {1}.",
         "There is no data {1}, and no user of that name who has any.":
             "Es gibt keine Daten {1} und keinen Benutzer dieses Namens, der welche hat.",
+        "There is no data {1}.": "Es gibt keine Daten {1}.",
         "There is no device {1}.": "Es gibt kein Gerät {1}.",
         "There is no option {1}; put -- before a key that begins with -.":
             "Es gibt keine Option {1}; setzen Sie -- vor einen Schlüssel, der mit - beginnt.",
@@ -656,6 +659,8 @@ extension Catalogue {
         {1} wurde beiseitegelegt: Das Archiv enthält Daten von {2} unter mehreren UIDs und sagt nicht, welche die des \
         Benutzers war.
         """,
+        "{1} is the data of a user of this machine, and was not set aside.":
+            "{1} sind die Daten eines Benutzers dieses Rechners und wurden nicht beiseitegelegt.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
         "{1} of {2} words. The others, or Enter to end here: ":
             "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",

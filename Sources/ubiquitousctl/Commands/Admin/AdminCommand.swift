@@ -25,7 +25,8 @@ struct ListDataCommand: ServiceCommand {
         abstract: "Lists the data of all users, in use and set aside.",
         discussion: """
             The service sets data aside if its uid now belongs to a user of another name, for example after a user was \
-            renamed. "admin adopt" gives it back.
+            renamed. "admin adopt" gives it back. If no user has the uid of data in use, for example after a user's uid \
+            was changed, the list says so.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -43,6 +44,7 @@ struct ListDataCommand: ServiceCommand {
         for data in data {
             var words = [data.user.isEmpty ? "?" : Output.printableWord(data.user), SizeText.text(data.bytes)]
             if data.isSetAside { words.append(style.yellow("set aside \(TimeText.local(data.time))")) }
+            if let obstacle = data.obstacle { words.append(style.yellow(obstacle)) }
             Output.print(lines: [style.bold(Output.printableWord(data.name))] + words)
         }
     }
@@ -53,9 +55,22 @@ extension UserDataDescription {
         var object: [Text: Value] = [
             "name": .string(Text(name)), "uid": .integer(Int64(uid)), "user": .string(Text(user)),
             "set-aside": .boolean(isSetAside), "copy": .boolean(isCopy), "bytes": .integer(Int64(bytes)),
+            "usable": .boolean(!isSetAside && obstacle == nil),
         ]
         object["when"] = TimeText.value(time)
         return .dictionary(object)
+    }
+}
+
+extension UserDataDescription {
+    /// Why nobody can use the data, though it isn't set aside; `nil` if somebody can, or if it is set aside.
+    var obstacle: String? {
+        if isSetAside { return nil }
+        let present = user.isEmpty ? nil : LocalUser.uid(named: user)
+        guard let name = LocalUser.name(of: uid) else {
+            return "no user has this uid" + (present.map { "; \(Output.printableWord(user)) has \($0)" } ?? "")
+        }
+        return user.isEmpty || name == user || present == uid ? nil : "this uid is \(Output.printableWord(name))'s now"
     }
 }
 
@@ -65,7 +80,9 @@ struct AdoptCommand: ServiceCommand {
         commandName: "adopt",
         abstract: "Gives data that was set aside to a user.",
         discussion: """
-            Restart the service ("systemctl restart ubiquitous-store") so that the user's open programs show the data.
+            It also gives a user the data in use of a uid that no user has, for example because the user's uid was \
+            changed. Restart the service ("systemctl restart ubiquitous-store") so that the user's open programs show \
+            the data.
             """)
 
     @OptionGroup var bus: BusOptions
@@ -89,9 +106,14 @@ struct AdoptCommand: ServiceCommand {
         try await change.make("Adopting data") {
             let present = try await object.data()
             names = Set(present.map(\.name))
-            guard present.contains(where: { $0.name == name && $0.isSetAside }) else {
+            guard let data = present.first(where: { $0.name == name }) else {
                 throw Failure(
-                    .usage, "There is no data \(Output.quoted(name)) that was set aside.",
+                    .usage, "There is no data \(Output.quoted(name)).",
+                    advice: "\"ubiquitousctl admin list\" lists all data.")
+            }
+            guard data.isSetAside || data.obstacle != nil else {
+                throw Failure(
+                    .usage, "\(name) is the data of a user of this machine, and was not set aside.",
                     advice: "\"ubiquitousctl admin list\" lists all data.")
             }
             let gift = "make \(name) the data of \(user)"
@@ -138,10 +160,15 @@ struct DeleteDataCommand: ServiceCommand {
         var directory = name
         try await change.make("Removing data") {
             let all = try await object.data()
-            guard
-                let data = all.first(where: { $0.name == name })
-                    ?? all.first(where: { !$0.isSetAside && $0.user == name })
-            else {
+            let named = all.filter { $0.name == name }
+            let candidates = named.isEmpty ? all.filter { !$0.isSetAside && $0.user == name } : named
+            if candidates.count > 1 {
+                let names = candidates.map { Output.printableWord($0.name) }.joined(separator: ", ")
+                throw Failure(
+                    .usage, "There is data of several uids under the name \(Output.quoted(name)): \(names).",
+                    advice: "Name one of them.")
+            }
+            guard let data = candidates.first else {
                 // The data has been removed already, or a user of this machine has none.
                 if DataNames.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
                 throw Failure(
