@@ -61,6 +61,10 @@ struct DefaultsWords: Equatable {
         if let count = verb.maximumCount, let word = words.dropFirst(count).first {
             throw Self.usage("\(Output.quoted(word)) is one word too many")
         }
+        // It would wait for a key of that name for ever.
+        if verb == .watch, let word = rest.first, word.hasPrefix("-") {
+            throw Self.usage("There is no option \(Output.quoted(word))")
+        }
     }
 
     private static let synonyms: [String: Verb] = ["remove": .delete, "rm": .delete, "deleteall": .deleteAll]
