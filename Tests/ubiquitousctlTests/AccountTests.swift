@@ -374,7 +374,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-in", url), 0)
             expect(try await terminal.ctl("account", "pause"), 0)
             expect(try await terminal.ctl("set", "theme", "home"), 0)
-            expect(try await terminal.ctl("account", "switch", work), 0)
+            expect(try await terminal.ctl("account", "switch", work), 0, "signing in has ended the pause")
             expect(try await terminal.ctl("set", "theme", "work"), 0)
             for words in [[], ["--check"], ["--json", "--check"]] {
                 expect(

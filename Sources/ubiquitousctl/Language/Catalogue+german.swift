@@ -356,6 +356,8 @@ extension Catalogue {
         Der Abgleich ist angehalten, und nicht alle Werte des Kontos sind hier; sobald sie ankommen, ersetzen sie, was \
         hier gesetzt wird
         """,
+        "Sync was paused; signing in has ended the pause":
+            "Der Abgleich war angehalten; mit der Anmeldung geht er weiter",
         "Synchronizing": "Abgleich läuft",
         "Syncing": "Abgleich läuft",
         "Take the remote's values? [y/N]": "Die Werte des Speicherorts übernehmen? [j/N]",

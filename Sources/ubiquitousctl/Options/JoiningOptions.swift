@@ -92,6 +92,8 @@ struct JoiningOptions: ParsableArguments {
         let before = isThere || options.change.check ? [] : await shownKeys(options)
         let isSameIfCredentialsAre = isThere && isNamed && account.state != .authFailed && !account.needsKey
         let asks = !options.change.check && !isThere
+        let mayEndPause = account.isSignedIn && !options.change.check
+        let wasPaused = mayEndPause ? (try? await object.isPaused(account)) == true : false
         let plan = "sign in to \(url)"
         let login = AskedLogin()
         try await encryption.signIn(
@@ -109,6 +111,7 @@ struct JoiningOptions: ParsableArguments {
                     object, url, request, plan: plan, isSameIfCredentialsAre: isSameIfCredentialsAre)
             }
         }
+        if wasPaused, (try? await object.isPaused(object.properties())) == false { Output.remark(Self.endsPause) }
         if !isThere, !options.change.check {
             await Progress.showing("Downloading the account's values") {
                 await object.awaitValues(timeout: Patience.remote)
@@ -126,6 +129,7 @@ struct JoiningOptions: ParsableArguments {
         }
     }
 
+    private static let endsPause: Sentence = "Sync was paused; signing in has ended the pause"
     private static let isSignedIn: Sentence = """
         --bring-values has brought nothing, because this device is signed in to the account already
         """

@@ -44,7 +44,8 @@ struct SwitchCommand: ServiceCommand {
         abstract: "Switches from this account to another one.",
         discussion: """
             The stores then show the other account's values. Changes that were not uploaded to the present account \
-            stay with it, and are uploaded when this device returns to it.
+            stay with it, and are uploaded when this device returns to it. If sync was paused, it goes on in the other \
+            account.
             """)
 
     @OptionGroup var options: AccountOptions
