@@ -1092,6 +1092,8 @@ extension ServiceMessages {
             "{1} lässt sich von seinem Benutzer nicht öffnen: Hier gibt es keine Zugriffssteuerungslisten (ACLs).",
         "{1} can't be removed: {2}.": "{1} lässt sich nicht entfernen: {2}.",
         "{1} can't be used now: {2}.": "{1} lässt sich derzeit nicht verwenden: {2}.",
+        "{1} can't be used, because the service's own data is there.":
+            "{1} lässt sich nicht verwenden, weil dort die eigenen Daten des Dienstes liegen.",
         "{1} can't be used: accounts may be in {2}{3}, or in a subfolder that doesn't belong to another user.":
             """
         {1} lässt sich nicht verwenden: Konten sind in {2}{3} möglich, oder in einem Unterordner, der keinem \

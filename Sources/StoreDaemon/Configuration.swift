@@ -162,6 +162,8 @@ package struct BackendRequest: Sendable {
     package let folderRoots: [String]
     /// The credentials for the remote.
     package let credentials: BackendCredentials
+    /// The directory of the service's own data, in which no account may be; `nil` if that doesn't matter.
+    package var stateDirectory: String?
     /// What is known about the account's encryption.
     package var protection = Protection.none
     /// Called with the microseconds of the bus thread that the backend has taken, once they are many.

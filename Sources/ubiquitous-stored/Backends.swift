@@ -20,7 +20,7 @@ enum Backends {
         let given = request.credentials
         let folders: FolderAccess =
             switch request.mode {
-            case .user: .own(uid: request.uid)
+            case .user: .own(uid: request.uid, besides: request.stateDirectory)
             case .system: .roots(request.folderRoots, uid: request.uid)
             }
         var credentials = ServerCredentials(

@@ -219,6 +219,22 @@ import Testing
         #expect(place.names("") == [])
     }
 
+    @Test(arguments: ["state", "state/u1000", "link/u1000"])
+    func `a folder among the service's own data is refused`(name: String) async throws {
+        let place = try Place()
+        let state = URL(filePath: place.path + "/state")
+        try FileManager.default.createDirectory(
+            at: state.appending(path: "u1000"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(atPath: place.path + "/link", withDestinationPath: "state")
+        let access = FolderAccess.own(uid: geteuid(), besides: state.path)
+        #expect(
+            await error { _ = try await makeStorage("\(place.path)/\(name)", access).check(creatingFolder: true) }
+                == .denied)
+        // Another folder is fine, though its name begins alike.
+        try FileManager.default.createDirectory(atPath: state.path + "s", withIntermediateDirectories: true)
+        _ = try await makeStorage(state.path + "s", access).check(creatingFolder: true)
+    }
+
     @Test(.enabled(if: canMount, "mounting needs root"))
     func `a folder that may only be read is denied, and what is there is read`() async throws {
         let place = try Place()

@@ -26,7 +26,7 @@ extension FolderAccess {
     /// - Throws: `RemoteError.noAccount` if there is none and `createsFolder` is false.
     func open(_ url: FolderURL, creatingFolder createsFolder: Bool) throws(RemoteError) -> OpenFolder {
         switch self {
-        case .own(let uid): try Self.openOwn(url.path, uid: uid)
+        case .own(let uid, let stateDirectory): try Self.openOwn(url.path, uid: uid, besides: stateDirectory)
         case .roots(let roots, let uid, let lookUp):
             try Self.open(
                 url.path, in: roots, FolderOwner(uid: uid, place: "\(url.path)/u\(uid)", lookUp: lookUp),
@@ -50,7 +50,12 @@ extension FolderAccess {
         }
     }
 
-    private static func openOwn(_ path: String, uid: UInt32) throws(RemoteError) -> OpenFolder {
+    private static func openOwn(
+        _ path: String, uid: UInt32, besides stateDirectory: String?
+    ) throws(RemoteError) -> OpenFolder {
+        if let stateDirectory, realComponents(of: path).starts(with: realComponents(of: stateDirectory)) {
+            throw RemoteError(.denied, "\(path) can't be used, because the service's own data is there.")
+        }
         let directory = try naming(path) { () throws(SystemError) in try FileDescriptor.openDirectory(path) }
         let status = try naming(path) { () throws(SystemError) in try directory.status() }
         guard status.st_uid == uid else { throw RemoteError(.denied, "\(path) belongs to another user.") }
@@ -113,6 +118,13 @@ extension FolderAccess {
     /// A path's components, split by bytes as the kernel does. Swift doesn't see a slash before a combining character.
     private static func components(of path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
+    }
+
+    /// The components of a path without links, as far as the path exists.
+    private static func realComponents(of path: String) -> [String] {
+        guard let real = realpath(path, nil) else { return components(of: path) }
+        defer { free(real) }
+        return components(of: String(cString: real))
     }
 
     /// Whether a folder has a name like those made for users: `u` and digits. A file system that ignores case takes `U` for

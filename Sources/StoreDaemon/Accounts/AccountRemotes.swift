@@ -47,6 +47,7 @@ struct AccountRemotes {
         var request = BackendRequest(
             url: url, uid: uid, mode: configuration.mode, folderRoots: configuration.folderRoots,
             credentials: credentials)
+        request.stateDirectory = configuration.stateDirectory
         request.whenBusy = noteBusy
         return request
     }
