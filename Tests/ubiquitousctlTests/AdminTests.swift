@@ -247,6 +247,22 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: user != nil, needsName))
+    func `a restore begins while another one that began in the same second is under way`() async throws {
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            let archive = terminal.file("data.tar")
+            expect(try await terminal.ctl("admin", "backup", archive), 0)
+            let now = time(nil)
+            for second in now...now + 60 {
+                _ = try terminal.device.directory.makeDirectory("state/restore.\(second)000000", mode: 0o700)
+            }
+            let result = try await terminal.ctl("admin", "restore", "--replace", archive)
+            #expect(result.code == 0, "\(result)")
+            #expect(Self.others(terminal).count == 61)
+        }
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root may name other users"))
     func `data that can't be opened hides nobody else's from root`() async throws {
         try await Terminal.with { terminal in

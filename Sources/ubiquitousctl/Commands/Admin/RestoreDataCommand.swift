@@ -194,10 +194,7 @@ struct RestoreDataCommand: ServiceCommand {
         }
         defer { close(archive) }
         return try Interruption.deferring {
-            let place = "\(stateDirectory)/restore.\(time(nil))000000"
-            guard try owner.perform({ mkdir(place, 0o700) }) == 0 else {
-                throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno))).")
-            }
+            let place = try owner.perform { try Self.makePlace(in: stateDirectory) }
             defer {
                 // An archive may have directories that nobody may open.
                 _ = owner.run(["chmod", "-R", "u+rwX", "--", place])
@@ -224,6 +221,19 @@ struct RestoreDataCommand: ServiceCommand {
                 throw Failure(.refused, "What was unpacked in \(stateDirectory) can't be written to the disk.")
             }
             return try owner.perform { try putInPlace(from: place, stateDirectory, besides: present, naming: named) }
+        }
+    }
+
+    /// Makes the directory into which an archive is unpacked. Another restore may be under way.
+    private static func makePlace(in stateDirectory: String) throws -> String {
+        var number = UInt64(max(0, time(nil))) * 1_000_000
+        while true {
+            let place = "\(stateDirectory)/restore.\(number)"
+            if mkdir(place, 0o700) == 0 { return place }
+            guard errno == EEXIST else {
+                throw Failure(.refused, "\(place) can't be made: \(String(cString: strerror(errno))).")
+            }
+            number += 1
         }
     }
 
@@ -279,6 +289,8 @@ struct RestoreDataCommand: ServiceCommand {
     private func putInPlace(
         from place: String, _ stateDirectory: String, besides present: Set<String>, naming named: [String]
     ) throws -> [ArrivedData] {
+        // Another restore may have set something aside since the data was listed.
+        let present = present.union(DirectoryListing.names(in: stateDirectory))
         let arrived = ArrivedData.all(in: place, besides: present)
         let users = Set(arrived.map(\.user))
         if let user = named.first(where: { !users.contains($0) }) {
