@@ -42,6 +42,19 @@ struct UserDirectoryTests {
         #expect(owner(nil, .busy) == .perhapsUser)
     }
 
+    @Test func `data that is set aside twice in a second has no time to come`() throws {
+        let state = FileManager.default.temporaryDirectory.appending(path: "state-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: state) }
+        let now = UInt64(Date().timeIntervalSince1970 * 1_000_000)
+        for _ in 0..<5 {
+            try FileManager.default.createDirectory(atPath: "\(state)/u7", withIntermediateDirectories: true)
+            _ = try UserDirectory(of: 7, in: state).setAside(as: "ada", time: now)
+        }
+        let times = try UserData.all(in: state).map(\.time)
+        let end = UInt64(Date().timeIntervalSince1970 * 1_000_000)
+        #expect(times.count == 5 && times.allSatisfy { $0 > 0 && $0 <= end })
+    }
+
     @Test func `data that can't be opened in its new place goes back, and what was there is there again`() throws {
         let state = FileManager.default.temporaryDirectory.appending(path: "state-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: state) }

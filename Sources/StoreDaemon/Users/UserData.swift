@@ -35,7 +35,15 @@ struct UserData {
         (self.name, self.uid, path) = (name, uid, "\(stateDirectory)/\(name)")
         owner = UserDirectory.recordedName(in: path)
         let seconds = parts.count == 1 ? nil : DataNames.seconds(parts[parts.count - 1])
-        time = (seconds ?? 0) * 1_000_000
+        time = min((seconds ?? 0) * 1_000_000, Self.lastChange(of: path))
+    }
+
+    /// Returns when a directory was last renamed or changed otherwise, in microseconds since 1970. Its name may have a
+    /// later time, which comes after those of the user's other names.
+    private static func lastChange(of path: String) -> UInt64 {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return .max }
+        return UInt64(max(0, status.st_ctim.tv_sec)) * 1_000_000 + UInt64(max(0, status.st_ctim.tv_nsec)) / 1000
     }
 
     /// Returns all users' data, sorted by user id and name.

@@ -21,12 +21,18 @@ enum RestoredCopies {
         if !isCopy { unlink(path) } else { close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) }
     }
 
+    /// Returns the number at the end of a copy's name, which is greater than those before it even if the clock was put
+    /// back.
+    private static func number(of copy: UserDataDescription) -> UInt64 {
+        copy.name.split(separator: ".").last.flatMap(DataNames.seconds) ?? 0
+    }
+
     /// Removes the oldest copies of users who have too many. Data that was set aside for other reasons stays.
     @BusActor
     static func tidy(_ object: AdministrationObject) async throws {
         let copies = Dictionary(grouping: try await object.data().filter(\.isCopy)) { "\($0.uid).\($0.user)" }
         for copies in copies.values {
-            let old = copies.sorted { ($0.time, $0.name) > ($1.time, $1.name) }.dropFirst(most)
+            let old = copies.sorted { (number(of: $0), $0.name) > (number(of: $1), $1.name) }.dropFirst(most)
             for copy in old {
                 try await object.delete(copy.name)
                 Output.remark("\(copy.name) was removed: the newest \(most) that restoring set aside are kept")
