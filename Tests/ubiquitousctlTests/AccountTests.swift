@@ -158,6 +158,7 @@ import UbiquitousStoreTesting
                 let result = try await terminal.ctl2(line)
                 #expect(
                     result.code == 3 && result.error.contains("excluded from sync"), "\(line) \(result)")
+                #expect(!result.error.contains("1 changes"), "\(result)")
             }
             #expect(try await terminal.ctl("get", "theme").output == "dark")
             // In an account that this device has left, "stores sync" would upload nothing.

@@ -416,6 +416,8 @@ extension Catalogue {
         "The limit {1} is exceeded by {2}": "Die Grenze {1} wird durch {2} überschritten",
         "The move to the new key has begun, and the service goes on with it after each sync.":
             "Der Wechsel zum neuen Schlüssel hat begonnen; der Dienst setzt ihn nach jedem Abgleich fort.",
+        "The remote does not have a change in a store that is excluded from sync.":
+            "Dem Speicherort fehlt eine Änderung in einem Speicher, der vom Abgleich ausgenommen ist.",
         "The remote does not have {1} changes in stores that are excluded from sync.":
             "Dem Speicherort fehlen Änderungen in Speichern, die vom Abgleich ausgenommen sind ({1}).",
         "The remote does not have {1} of this device's changes; removing them loses them.":

@@ -187,7 +187,10 @@ extension Failure {
     static func excluded(_ count: Int) -> Failure? {
         if count == 0 { return nil }
         return Failure(
-            .refused, "The remote does not have \(count) changes in stores that are excluded from sync.",
+            .refused,
+            count == 1
+                ? "The remote does not have a change in a store that is excluded from sync."
+                : "The remote does not have \(count) changes in stores that are excluded from sync.",
             advice: "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.")
     }
 
