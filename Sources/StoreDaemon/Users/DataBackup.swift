@@ -54,7 +54,7 @@ enum DataBackup {
                     if case EngineError.diskFull = error { throw noRoom(in: stateDirectory) }
                     if isFull(path) { throw noRoom(in: stateDirectory) }
                     try? FileManager.default.removeItem(atPath: "\(path)/\(data.name)")
-                    lines.append("\(data.name): \(error)\n")
+                    lines.append("\(data.name): \(BusError(mapping: error).message)\n")
                     // Then something else is wrong than one user's data.
                     if lines.count == all.count { throw error }
                 }
