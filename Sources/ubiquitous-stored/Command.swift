@@ -70,6 +70,10 @@ struct Command: ParsableCommand {
         if allowUndeclared && effectiveMode == .system {
             throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user.")
         }
+        guard ["system", "session"].contains(bus) || bus.contains(":") else {
+            throw ValidationError(
+                "The bus is system, session or an address, such as unix:path=/run/bus, and not \"\(bus)\".")
+        }
         if let idleExit, idleExit < 0 { throw ValidationError("--idle-exit takes a number of seconds, 0 or more.") }
         if let deviceName, !(1...255).contains(deviceName.utf8.count) {
             throw ValidationError("--device-name takes 1 to 255 bytes.")

@@ -44,6 +44,7 @@ struct ProcessTests {
             ["--unknown"], ["--mode", "other"], ["--idle-exit", "-1"], ["--idle-exit", "soon"],
             ["--log-level", "loud"],
             ["--device-name", ""], ["--device-name", String(repeating: "a", count: 256)], ["--bus"], ["argument"],
+            ["--bus", "nonsense"],
             ["--allow-undeclared"], ["--allow-undeclared", "--bus", "unix:path=/x", "--mode", "system"],
             ["--folder-root", "relative"], ["--manifest-directory", "relative"],
         ])
