@@ -18,6 +18,7 @@ enum ParserMessage {
 
     private static func option(_ line: String) -> String? {
         if let (_, name, meant) = line.wholeMatch(of: /Error: Unknown option '(.*)'\. Did you mean '(.*)'\?/)?.output {
+            if !isNear(name, meant) { return localized("Error: Unknown option '\(name)'") }
             return localized("Error: Unknown option '\(name)'. Did you mean '\(meant)'?")
         }
         if let (_, name) = line.wholeMatch(of: /Error: Unknown option '(.*)'/)?.output {
@@ -32,6 +33,12 @@ enum ParserMessage {
                 "Error: The option '\(name)' does not take any value, but '\(value)' was specified.")
         }
         return nil
+    }
+
+    /// Whether an option may have been meant. ArgumentParser suggests every one of three letters for another one.
+    private static func isNear(_ typed: Substring, _ meant: Substring) -> Bool {
+        let (typed, meant) = (String(typed.drop { $0 == "-" }), String(meant.drop { $0 == "-" }))
+        return meant.hasPrefix(typed) || Spelling.nearest(to: typed, in: [meant]) != nil
     }
 
     private static func argument(_ line: String) -> String? {

@@ -88,6 +88,7 @@ import UbiquitousStoreTesting
     @Test func `the parser's frequent errors are German for Germans, and as ever for others`() async throws {
         let cases: [(words: [String], german: String, english: String)] = [
             (["list", "--jsn"], "Unbekannte Option „--jsn“. Meinten Sie „--json“?", "Unknown option '--jsn'. Did"),
+            (["watch", "--foo"], "Unbekannte Option „--foo“\n", "Unknown option '--foo'\n"),
             (["list", "--frobnicate"], "Unbekannte Option „--frobnicate“", "Unknown option '--frobnicate'"),
             (["list", "--bus"], "Der Wert für „--bus <bus>“ fehlt", "Missing value for '--bus <bus>'"),
             (["list", "--json=1"], "Die Option „--json“ erwartet keinen Wert", "The option '--json' does not take"),
