@@ -83,6 +83,9 @@ import UbiquitousStoreTesting
         let catalogue = Catalogue(sentences: ["{1} in {2}": "in {2}: {1}"])
         #expect(catalogue.text("{1} in {2}", ["{2}", "{9}"]) == "in {9}: {2}")
         #expect(Catalogue.english.text("{1} in {2} {x} {", ["a", "b"]) == "a in b {x} {")
+        #expect(Catalogue.english.text("{1}", ["\"a\""]) == "\"a\"")
+        let words = ["\"a\"": "„a“", "\"a\", \"b\"": "\"a\", \"b\"", "\"": "\"", "a\"": "a\""]
+        for (word, quoted) in words { #expect(Catalogue.languages["de"]?.text("{1}", [word]) == quoted) }
     }
 
     @Test func `the parser's frequent errors are German for Germans, and as ever for others`() async throws {
@@ -113,7 +116,7 @@ import UbiquitousStoreTesting
         try await Terminal.with { terminal in
             let german = ["LC_ALL=de_DE.UTF-8"]
             let absent = try await terminal.ctl("get", "größe", variables: german)
-            expect(absent, 1, "Der Speicher hat keinen Wert für \"größe\"")
+            expect(absent, 1, "Der Speicher hat keinen Wert für „größe“")
             expect(try await terminal.ctl("gte", variables: german), 2, "Meinten Sie „get“?")
             expect(
                 try await terminal.ctl("set", "day", "-date", "2026-02-30", variables: german), 2,

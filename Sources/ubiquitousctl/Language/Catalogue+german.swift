@@ -39,7 +39,7 @@ extension Catalogue {
         "\"ubiquitousctl identify\" lists what installed manifests declare.":
             "„ubiquitousctl identify“ listet auf, was in installierten Manifesten steht.",
         "\"ubiquitousctl remove\" removes a key; put -string before null if it is meant as text.":
-            "\"ubiquitousctl remove\" entfernt einen Schlüssel; ist Text gemeint, gehört -string vor null.",
+            "„ubiquitousctl remove“ entfernt einen Schlüssel; ist Text gemeint, gehört -string vor null.",
         "\"ubiquitousctl stores remove IDENTIFIER\" removes those of a store.":
             "„ubiquitousctl stores remove KENNUNG“ entfernt die Werte eines Speichers.",
         "\"ubiquitousctl stores sync IDENTIFIER on\" uploads them; --discard-changes removes them.":
