@@ -14,4 +14,15 @@ package enum StandardStreams {
             _ = open("/dev/null", mode)
         }
     }
+
+    /// Has ArgumentParser make help for this many columns, if the terminal or the variable `COLUMNS` has fewer. With less
+    /// than 27, its debug builds crash, and the others leave texts out.
+    ///
+    /// Call this before there are threads, because it changes the environment.
+    package static func widen(to columns: Int = 40) {
+        var size = winsize()
+        let reported = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+        let demanded = getenv("COLUMNS").flatMap { Int(String(cString: $0)) }
+        if let width = demanded ?? reported, width < columns { setenv("COLUMNS", "\(columns)", 1) }
+    }
 }

@@ -88,6 +88,7 @@ struct Command: ParsableCommand {
         StandardStreams.occupy()
         let program = CommandLine.arguments.first?.split(separator: "/").last
         if program == "ubiquitousctl" || program == "defaults" { return ControlProgram.main() }
+        StandardStreams.widen()
         main(ProcessEnvironment.complete(Array(CommandLine.arguments.dropFirst())))
     }
 

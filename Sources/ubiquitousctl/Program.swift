@@ -10,6 +10,7 @@ package enum ControlProgram {
     /// Runs what the process was called for, and ends the process.
     package static func main() {
         StandardStreams.occupy()
+        StandardStreams.widen()
         if DefaultsProgram.isCalled(CommandLine.arguments.first) {
             DefaultsProgram.main(Array(CommandLine.arguments.dropFirst()))
         }

@@ -103,6 +103,20 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(arguments: ["0", "-1", "10", "27", "40"])
+    func `help is whole where the terminal is narrow`(columns: String) async throws {
+        try await Terminal.with(started: false) { terminal in
+            let service = try ChildProcess.built("ubiquitous-stored")
+            for (program, words) in [(Terminal.program, ["account", "sign-in", "--help"]), (service, ["--help"])] {
+                let narrow = try await terminal.ctl(
+                    arguments: words, variables: ["COLUMNS=\(columns)"], program: program)
+                let wide = try await terminal.ctl(arguments: words, variables: ["COLUMNS=100"], program: program)
+                let (short, long) = (narrow.output.split(separator: /\s+/), wide.output.split(separator: /\s+/))
+                #expect(narrow.code == 0 && short == long, "\(narrow)")
+            }
+        }
+    }
+
     @Test(arguments: [
         ["--json", "status"], ["account", "--json", "devices"], ["admin", "--check", "delete", "x"],
         ["manifest", "--json=1", "check", "x"],
