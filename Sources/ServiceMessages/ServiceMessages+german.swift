@@ -1111,7 +1111,14 @@ extension ServiceMessages {
         """,
         "{1} can't be used: {2}.": "{1} lässt sich nicht verwenden: {2}.",
         "{1} can't be written now.": "{1} lässt sich derzeit nicht schreiben.",
-        "{1} can't be written to: {2}.": "In {1} lässt sich nicht schreiben: {2}.",
+        """
+        {1} can't be written to: {2}. Its file system may be mounted read-only, or ReadWritePaths= of the service's \
+        unit may lack it.
+        """:
+            """
+        In {1} lässt sich nicht schreiben: {2}. Vielleicht ist das Dateisystem schreibgeschützt eingehängt, oder \
+        ReadWritePaths= in der Unit des Dienstes nennt den Ordner nicht.
+        """,
         "{1} can't be written: {2}.": "{1} lässt sich nicht schreiben: {2}.",
         "{1} denies access to {2}. Give this user read and write permission there.":
             "{1} verweigert den Zugriff auf {2}. Geben Sie diesem Benutzer dort Lese- und Schreibrechte.",

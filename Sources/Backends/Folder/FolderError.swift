@@ -19,7 +19,10 @@ extension RemoteError {
             self.init(.denied, "\(path) can't be used: \(error.description).")
         case EROFS:
             // Retrying can't help with a read-only mount.
-            self.init(.denied, "\(path) can't be written to: \(error.description).")
+            self.init(
+                .denied,
+                "\(path) can't be written to: \(error.description). Its file system may be mounted read-only, or "
+                    + "ReadWritePaths= of the service's unit may lack it.")
         case ELOOP:
             self.init(.denied, "\(path) is, or is behind, a symbolic link, and is not followed.")
         case ENOTDIR, EISDIR, ENOTEMPTY, EEXIST:
