@@ -188,15 +188,18 @@ import UbiquitousStoreTesting
             let state = terminal.device.stateDirectory
             try FileManager.default.moveItem(atPath: "\(state)/u\(uid)", toPath: "\(state)/u65533")
             try await terminal.device.start()
+            func examine() async throws {
+                guard uid == 0 else { return }
+                let doctor = try await terminal.ctl("doctor")
+                #expect(doctor.code == 3 && doctor.output.contains("admin adopt u65533 \(uid)"), "\(doctor)")
+            }
+            try await examine()
             try await terminal.store().set("theme", .string("light"))
 
             let listed = try await terminal.ctl("admin", "list").output
             #expect(listed.contains("no user has this uid; \(user) has \(uid)"), "\(listed)")
             #expect(try await terminal.ctl("admin", "list", "--json").output.contains(#""usable":false"#))
-            if uid == 0 {
-                let doctor = try await terminal.ctl("doctor")
-                #expect(doctor.code == 3 && doctor.output.contains("admin adopt u65533 \(uid)"), "\(doctor)")
-            }
+            try await examine()
             expect(try await terminal.ctl("admin", "delete", "--force", user), 2, "several uids", "u65533", "u\(uid)")
             expect(try await terminal.ctl("admin", "adopt", "u\(uid)", user), 2, "was not set aside")
             expect(try await terminal.ctl("admin", "adopt", "u65533", user), 3, "With --replace")
