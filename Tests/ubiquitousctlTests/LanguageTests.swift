@@ -83,9 +83,14 @@ import UbiquitousStoreTesting
         let catalogue = Catalogue(sentences: ["{1} in {2}": "in {2}: {1}"])
         #expect(catalogue.text("{1} in {2}", ["{2}", "{9}"]) == "in {9}: {2}")
         #expect(Catalogue.english.text("{1} in {2} {x} {", ["a", "b"]) == "a in b {x} {")
-        #expect(Catalogue.english.text("{1}", ["\"a\""]) == "\"a\"")
+    }
+
+    @Test func `what is put into a translation is quoted as in its language`() throws {
+        let (german, format) = (try #require(Catalogue.languages["de"]), "There is no data {1}.")
         let words = ["\"a\"": "„a“", "\"a\", \"b\"": "\"a\", \"b\"", "\"": "\"", "a\"": "a\""]
-        for (word, quoted) in words { #expect(Catalogue.languages["de"]?.text("{1}", [word]) == quoted) }
+        for (word, quoted) in words { #expect(german.text(format, [word]) == "Es gibt keine Daten \(quoted).") }
+        #expect(Catalogue.english.text(format, ["\"a\""]) == "There is no data \"a\".")
+        #expect(german.text("Not translated: {1}", ["\"a\""]) == "Not translated: \"a\"")
     }
 
     @Test func `the parser's frequent errors are German for Germans, and as ever for others`() async throws {

@@ -27,7 +27,8 @@ struct Catalogue: Sendable {
 
     /// Returns a sentence, translated, with its arguments inserted.
     func text(_ format: String, _ arguments: [String]) -> String {
-        var rest = (sentences[format] ?? format)[...]
+        let translation = sentences[format]
+        var rest = (translation ?? format)[...]
         var text = ""
         while let open = rest.firstIndex(of: "{") {
             text += rest[..<open]
@@ -38,7 +39,7 @@ struct Catalogue: Sendable {
                 text += "{"
                 continue
             }
-            text += requoted(arguments[number - 1])
+            text += translation == nil ? arguments[number - 1] : requoted(arguments[number - 1])
             rest = rest[close...].dropFirst()
         }
         return text + rest
