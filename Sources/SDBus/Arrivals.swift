@@ -57,16 +57,14 @@ final class Arrivals {
         var refusals = 0
         /// The user, once the bus has named it.
         var user: UInt32?
-        /// Whether its calls are refused until those of the user's other senders are given back.
+        /// Whether later calls are refused until those of the user's other senders are given back.
         var isRefused = false
+        /// What the calls that are held are answered with; `nil` if they are given back, or wait.
+        var verdict: BusError?
         /// The sender, once it is known. It must not be forgotten before its calls are dispatched.
         var peer: Peer?
         /// How many calls were given back, and are not dispatched yet.
         var returned = 0
-
-        init(refusals: Int = 0, user: UInt32? = nil, isRefused: Bool = false) {
-            (self.refusals, self.user, self.isRefused) = (refusals, user, isRefused)
-        }
 
         var holdsCalls: Bool { !calls.isEmpty }
 
@@ -140,7 +138,7 @@ final class Arrivals {
 
     private func add(_ call: Message, to sender: inout Sender) {
         // The rest of a flood isn't even measured.
-        if sender.refusals == Self.refusalLimit || keep(call, in: &sender, evenIfLarge: true) { return }
+        if sender.refusals >= Self.refusalLimit || keep(call, in: &sender, evenIfLarge: true) { return }
         sender.refusals += 1
         refuse(call, Self.tooMuch)
     }
@@ -177,19 +175,25 @@ final class Arrivals {
 
     private func answered(_ name: String, _ credentials: Result<Credentials, any Error>) {
         guard let sender = senders[name] else { return }
-        guard case .success(let credentials) = credentials else {
-            refuseAll(of: name, .accessDenied)
-            return
+        let error: any Error
+        switch credentials {
+        case .success(let credentials): return examineSender(name, sender, credentials)
+        case .failure(let failure): error = failure
         }
+        // Refusing thousands of calls takes long, and of a sender that is gone there is nobody to tell.
+        if BusError(error).name == BusError.nameHasNoOwner { discard(name) } else { refuse(name, .accessDenied) }
+    }
+
+    private func examineSender(_ name: String, _ sender: Sender, _ credentials: Credentials) {
         guard let examine = connection.peers.examine else { return giveBack(name, credentials, nil) }
         let heldOfUser = heldOfUsers[credentials.uid, default: Held()] + sender.held
         senders[name]?.user = credentials.uid
         heldOfUsers[credentials.uid] = heldOfUser
-        guard heldOfUser.fitsUser else { return refuse(name, credentials.uid, Self.tooMuch) }
+        guard heldOfUser.fitsUser else { return refuse(name, Self.tooMuch) }
         examine(credentials) { [weak self] result in
             switch result {
             case .success(let context): self?.giveBack(name, credentials, context)
-            case .failure(let error): self?.refuse(name, credentials.uid, error)
+            case .failure(let error): self?.refuse(name, error)
             }
         }
     }
@@ -208,29 +212,31 @@ final class Arrivals {
         let rest = heldOfUsers[user, default: Held()] - sender.held
         let isNothing = rest.bytes == 0 && rest.largeCalls == 0
         heldOfUsers[user] = isNothing ? nil : rest
-        if isNothing { for name in refusedOfUsers.removeValue(forKey: user) ?? [] { senders[name] = nil } }
+        if !isNothing { return }
+        for name in refusedOfUsers.removeValue(forKey: user) ?? [] {
+            senders[name]?.isRefused = false
+            endIfDone(name)
+        }
     }
 
-    /// - Returns: the number of refusals.
-    @discardableResult
-    private func refuseAll(of name: String, _ error: BusError) -> Int {
+    /// Drops the calls of a sender that is gone.
+    private func discard(_ name: String) {
         noteExamined(name)
-        var count = 0
-        while let call = takeCall(of: name) {
-            refuse(call, error)
-            count += 1
-        }
+        while takeCall(of: name) != nil {}
         senders[name] = nil
-        return count
     }
 
     /// Refuses a sender's calls, also later ones as long as calls of its user are held: the bus need not be asked again,
     /// and the number of refusals stays bounded.
-    private func refuse(_ name: String, _ user: UInt32, _ error: BusError) {
-        let refusals = (senders[name]?.refusals ?? 0) + refuseAll(of: name, error)
-        if heldOfUsers[user] == nil { return }
-        senders[name] = Sender(refusals: min(refusals, Self.refusalLimit), user: user, isRefused: true)
-        refusedOfUsers[user, default: []].append(name)
+    private func refuse(_ name: String, _ error: BusError) {
+        let user = senders[name]?.user
+        noteExamined(name)
+        senders[name]?.verdict = error
+        if let user, heldOfUsers[user] != nil {
+            senders[name]?.isRefused = true
+            refusedOfUsers[user, default: []].append(name)
+        }
+        giveSomeBack(of: name)
     }
 
     /// Makes a sender known, and gives its first calls back to libsystemd. The others wait in line.
@@ -248,7 +254,12 @@ final class Arrivals {
     private func giveSomeBack(of name: String) {
         for _ in 0..<Self.mostAtOnce {
             guard let call = takeCall(of: name) else { break }
-            giveBack(call, of: name)
+            if let verdict = senders[name]?.verdict {
+                senders[name]?.refusals += 1
+                refuse(call, verdict)
+            } else {
+                giveBack(call, of: name)
+            }
         }
         endIfDone(name)
         if senders[name]?.holdsCalls == true { line.append(name) }
@@ -267,20 +278,22 @@ final class Arrivals {
         while let name = line.first, senders[name]?.returned ?? 0 == 0 {
             line.removeFirst()
             giveSomeBack(of: name)
-            // Their dispatch begins the next round. Without them, nothing would.
-            if senders[name]?.returned ?? 0 > 0 { return }
+            // The others follow in the next rounds.
+            if senders[name] != nil { return }
         }
     }
 
     private func endIfDone(_ name: String) {
-        if let sender = senders[name], sender.returned == 0, !sender.holdsCalls { senders[name] = nil }
+        if let sender = senders[name], sender.returned == 0, !sender.holdsCalls, !sender.isRefused {
+            senders[name] = nil
+        }
     }
 
-    /// Whether calls of known senders are still held.
+    /// Whether calls are still held that need not wait for an answer of the bus.
     var isGivingBack: Bool { !line.isEmpty }
 
     /// Whether calls are held, or were given back and are not dispatched yet.
-    var holdsCalls: Bool { senders.values.contains { !$0.isRefused } }
+    var holdsCalls: Bool { senders.values.contains { !$0.isRefused || $0.holdsCalls } }
 
     private func refuse(_ call: Message, _ error: BusError) {
         // Without a connection there is no one to tell.

@@ -72,7 +72,8 @@ final class Dispatcher {
     }
 
     /// Tells the loop what to wait for.
-    fileprivate func prepare() {
+    /// - Parameter hasMore: whether there is something to do even if nothing arrives.
+    fileprivate func prepare(hasMore: Bool) {
         let isCongested = isCongested
         let events = sd_bus_get_events(bus)
         // The bits of poll, which are those of epoll.
@@ -84,7 +85,7 @@ final class Dispatcher {
         // dispatch() will see an error. Messages that were read during a blocking call wait with time 0, and have to
         // wait while we don't read.
         if events >= 0, sd_bus_get_timeout(bus, &time) < 0 { time = 0 }
-        if hasLeftSome { time = 0 }
+        if hasLeftSome || hasMore { time = 0 }
         if isCongested { time = .max }
         sd_event_source_set_time(deadline, time)
         sd_event_source_set_enabled(deadline, Int32(time == .max ? SD_EVENT_OFF : SD_EVENT_ONESHOT))
@@ -206,7 +207,7 @@ private func dispatchConnection(_ userdata: UnsafeMutableRawPointer?) {
 private func prepareConnection(_ userdata: UnsafeMutableRawPointer?) {
     guard let connection = connection(userdata) else { return }
     defer { extendLifetime(connection) }
-    connection.dispatcher.prepare()
+    connection.dispatcher.prepare(hasMore: connection.admission?.arrivals.isGivingBack == true)
 }
 
 @BusActor

@@ -217,6 +217,32 @@ struct ArrivalTests {
         try await eventually { isAnswered }
     }
 
+    @Test func `others' calls go on while what a new caller has sent is refused`() async throws {
+        let other = try bus.connect()
+        var answers: [String] = []
+        try start(note(1000, on: other), on: other) { answers.append("other") }
+        try await eventually { answers == ["other"] }
+        var end: (@BusActor (Result<PeerContext?, BusError>) -> Void)?
+        server.peers.examine = { _, done in end = done }
+        let client = try bus.connect()
+        for number in 0..<200 as Range<UInt32> {
+            try client.start(try note(number, on: client), timeout: nil) { answer in
+                if case .failure(let error) = answer { answers.append(BusError(error).message) }
+            }
+        }
+        try await eventually { end != nil }
+        try waitForBus(client)
+        try waitForBus(server)
+        try start(note(1001, on: other), on: other) { answers.append("other") }
+        try waitForBus(other)
+        end?(.failure(.limitsExceeded("Call again.")))
+        try await eventually { answers.count == 202 }
+        #expect(try #require(answers.dropFirst().firstIndex(of: "other")) < 100)
+        #expect(answers.count { $0 == "Call again." } == 200)
+        #expect(notes.numbers == [1000, 1001])
+        #expect(server.holdsCalls == false)
+    }
+
     @Test func `what a user's callers send while they are examined is bounded together`() async throws {
         var ends: [@BusActor (Result<PeerContext?, BusError>) -> Void] = []
         server.peers.examine = { _, done in ends.append(done) }

@@ -31,7 +31,8 @@ extension Clients {
 
     /// Returns the last element of the path of a call's object, which all paths of a store have.
     private func object(of call: IncomingCall) -> String? {
-        call.message.path?.split(separator: "/").last.map(String.init)
+        guard let path = call.message.path, let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        return String(path[path.index(after: slash)...])
     }
 
     private func begin(_ call: IncomingCall, _ kind: CallKind, _ client: Client) {
