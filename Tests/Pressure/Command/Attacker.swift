@@ -132,7 +132,7 @@ struct Attacker: ParsableCommand {
         body.array(alignment: 8) {
             $0.string("ca-pem")
             $0.signature("ay")
-            $0.array(alignment: 1) { $0.bytes += [UInt8](repeating: 65, count: 1_000_000) }
+            $0.array(alignment: 1) { $0.bytes += [UInt8](repeating: 65, count: 64 << 10) }
         }
         let account = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
         let clients = try (0..<8).map { _ in try RawClient(address: address) }
