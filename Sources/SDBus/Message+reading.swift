@@ -90,26 +90,30 @@ extension Message {
 
     /// Reads an array of bytes (`ay`).
     ///
-    /// - Parameter maximum: the largest number of bytes.
-    /// - Throws: ``BusError``: LimitsExceeded if there are more, and then nothing is copied.
+    /// - Parameters:
+    ///   - maximum: the largest number of bytes.
+    ///   - error: is thrown if there are more, before they are copied; LimitsExceeded if it is `nil`.
+    /// - Throws: ``BusError``.
     ///
     /// The corresponding C function is ``sd_bus_message_read_array``. It refuses a message in the other byte order,
     /// whatever the elements are. Then the bytes are read one by one.
-    public func readBytes(atMost maximum: Int = .max) throws(BusError) -> [UInt8] {
+    public func readBytes(
+        atMost maximum: Int = .max, orThrow error: @autoclosure () -> BusError? = nil
+    ) throws(BusError) -> [UInt8] {
         var start: UnsafeRawPointer?
         var count = 0
         let result = sd_bus_message_read_array(message, .byte, &start, &count)
-        if result == -EOPNOTSUPP { return try readBytesOneByOne(maximum) }
+        if result == -EOPNOTSUPP { return try readBytesOneByOne(maximum, error) }
         guard try check(result, "reading bytes") > 0 else { throw missing("bytes") }
-        guard count <= maximum else { throw tooMany("bytes", maximum) }
+        guard count <= maximum else { throw error() ?? tooMany("bytes", maximum) }
         return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    private func readBytesOneByOne(_ maximum: Int) throws(BusError) -> [UInt8] {
+    private func readBytesOneByOne(_ maximum: Int, _ error: () -> BusError?) throws(BusError) -> [UInt8] {
         guard try enterContainer("a", "y") else { throw missing("bytes") }
         var bytes: [UInt8] = []
         while try !isAtEnd(whole: false) {
-            guard bytes.count < maximum else { throw tooMany("bytes", maximum) }
+            guard bytes.count < maximum else { throw error() ?? tooMany("bytes", maximum) }
             bytes.append(try readByte())
         }
         try exitContainer()

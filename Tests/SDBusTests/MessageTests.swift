@@ -61,6 +61,19 @@ struct MessageTests {
         #expect(raw == bytes)
     }
 
+    @Test func `more bytes than are allowed are an error, which the caller may choose`() async throws {
+        let ends = try ThingPair()
+        for (error, name) in [(nil, "LimitsExceeded"), (BusError.invalidArguments("Fewer."), "InvalidArgs")] {
+            #expect(
+                await errorName {
+                    _ = try await ends.echo(
+                        "ay", { try $0.append(bytes: [1, 2, 3]) }, { try $0.readBytes(atMost: 2, orThrow: error) })
+                } == standard + name)
+        }
+        #expect(
+            try await ends.echo("ay", { try $0.append(bytes: [1, 2]) }, { try $0.readBytes(atMost: 2) }) == [1, 2])
+    }
+
     @Test(arguments: [[], [""], ["b", "a"]])
     func `strings come back in order`(strings: [String]) async throws {
         let back = try await ThingPair().echo("as", { try $0.append(strings: strings) }, { try $0.readStrings() })

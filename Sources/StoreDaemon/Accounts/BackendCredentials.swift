@@ -44,13 +44,17 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
             }
         }
         if let certificateAuthority, !Self.isBounded(authority: certificateAuthority) {
-            throw .invalidArguments("The option \"ca-pem\" has \(Self.authorityBound).")
+            throw Self.tooMuchAuthority
         }
     }
 
+    static let tooMuchAuthority = BusError.invalidArguments("The option \"ca-pem\" has \(authorityBound).")
+    /// The most bytes of certificates.
+    static let longestAuthority = 64 << 10
+
     /// Whether certificates are few enough: the event loop decodes them again for each connection.
     package static func isBounded(authority: [UInt8]) -> Bool {
-        authority.count <= 64 << 10 && PEM.blocks(in: authority) <= 16
+        authority.count <= longestAuthority && PEM.blocks(in: authority) <= 16
     }
 
     /// What a sentence says that refuses certificates.

@@ -203,12 +203,11 @@ extension Daemon {
     }
 
     fileprivate func registerManifest(_ call: MethodCall) throws {
-        let bytes = try call.message.readBytes()
+        let bytes = try call.message.readBytes(
+            atMost: Manifest.maximumSize,
+            orThrow: .limitsExceeded("A manifest may have at most \(Manifest.maximumSize) bytes."))
         _ = try call.message.readOptions()
         let user = try users.user(clients.client(call.peer).uid)
-        guard bytes.count <= Manifest.maximumSize else {
-            throw BusError.limitsExceeded("A manifest may have at most \(Manifest.maximumSize) bytes.")
-        }
         let manifest: Manifest
         do { manifest = try Manifest(propertyList: bytes) } catch {
             throw BusError.invalidArguments("The manifest is refused: \(error).")

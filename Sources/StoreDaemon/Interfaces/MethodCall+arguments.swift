@@ -56,7 +56,11 @@ extension Message {
             switch type {
             case "b": .boolean(try readBool())
             case "t": .unsigned(try readUInt64())
-            case "ay": .bytes(try readBytes())
+            // The only one is ca-pem.
+            case "ay":
+                .bytes(
+                    try readBytes(
+                        atMost: BackendCredentials.longestAuthority, orThrow: BackendCredentials.tooMuchAuthority))
             default: .string(try readString(atMost: TextBound.option))
             }
         try exitContainer()
