@@ -51,7 +51,7 @@ enum Attack: String, CaseIterable, ExpressibleByArgument {
         case .namespaces: "connections come, call and go, while namespaces with 4,096 mounts are made"
         case .unanswered: "a client sets a value without a pause, and expects no reply"
         case .unansweredLarge: "a client sets a megabyte without a pause, and expects no reply"
-        case .waiting: "calls with 64 KiB each wait for a server that says nothing, and for one another"
+        case .waiting: "800 calls with 64 KiB each wait for a server that says nothing, and for one another"
         case .crowd: "50 connections set 30,000 empty arrays each, again and again"
         case .burst: "60 connections wait for a hundred calls each, none of which takes long"
         case .fan: "a domain of 16,000 keys changes, to which 480 subscriptions of a user listen"

