@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import Files
 package import Logging
 package import PropertyList
 internal import RemoteAddress
@@ -113,14 +113,8 @@ extension Configuration {
     /// Whether a folder root is, contains or is in the state directory. It must not: the service opens a user's folder
     /// in a root to that user.
     package static func overlap(_ root: String, _ stateDirectory: String) -> Bool {
-        let (root, state) = (parts(of: root), parts(of: stateDirectory))
+        let (root, state) = (RealPath.components(of: root), RealPath.components(of: stateDirectory))
         return root.starts(with: state) || state.starts(with: root)
-    }
-
-    private static func parts(of path: String) -> [Substring] {
-        guard let real = realpath(path, nil) else { return path.split(separator: "/") }
-        defer { free(real) }
-        return String(cString: real).split(separator: "/")
     }
 
     /// The folders below which the users' accounts may be.

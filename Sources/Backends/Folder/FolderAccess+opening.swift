@@ -53,7 +53,7 @@ extension FolderAccess {
     private static func openOwn(
         _ path: String, uid: UInt32, besides stateDirectory: String?
     ) throws(RemoteError) -> OpenFolder {
-        if let stateDirectory, realComponents(of: path).starts(with: realComponents(of: stateDirectory)) {
+        if let stateDirectory, RealPath.components(of: path).starts(with: RealPath.components(of: stateDirectory)) {
             throw RemoteError(.denied, "\(path) can't be used, because the service's own data is there.")
         }
         let directory = try naming(path) { () throws(SystemError) in try FileDescriptor.openDirectory(path) }
@@ -107,24 +107,12 @@ extension FolderAccess {
 
     /// Returns the root that a path is, or that it is inside of without being in a user's folder; `nil` if there is none.
     private static func root(of path: String, in roots: [String]) -> String? {
-        if components(of: path).contains(where: { $0 == ".." || $0 == "." }) { return nil }
+        if RealPath.split(path).contains(where: { $0 == ".." || $0 == "." }) { return nil }
         return roots.first { root in
             if root.utf8.elementsEqual(path.utf8) { return true }
             guard path.utf8.starts(with: (root + "/").utf8) else { return false }
             return !path.utf8.dropFirst(root.utf8.count).split(separator: UInt8(ascii: "/")).contains { isUsers($0) }
         }
-    }
-
-    /// A path's components, split by bytes as the kernel does. Swift doesn't see a slash before a combining character.
-    private static func components(of path: String) -> [String] {
-        path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
-    }
-
-    /// The components of a path without links, as far as the path exists.
-    private static func realComponents(of path: String) -> [String] {
-        guard let real = realpath(path, nil) else { return components(of: path) }
-        defer { free(real) }
-        return components(of: String(cString: real))
     }
 
     /// Whether a folder has a name like those made for users: `u` and digits. A file system that ignores case takes `U` for
@@ -156,10 +144,10 @@ extension FolderAccess {
     /// The root, and what is below it, are checked: whoever may write there could put a folder of their own in the place
     /// of a user's.
     private static func walk(to path: String, from root: String) throws(RemoteError) -> FileDescriptor {
-        let depth = components(of: root).count
+        let depth = RealPath.split(root).count
         var directory = try naming(path) { () throws(SystemError) in try FileDescriptor.openDirectory("/") }
         var place = ""
-        for (index, component) in components(of: path).enumerated() {
+        for (index, component) in RealPath.split(path).enumerated() {
             place += "/" + component
             let status: stat
             do throws(SystemError) {
