@@ -19,6 +19,9 @@ public enum BusAddress: Sendable, Equatable {
             }
     }
 
+    /// Whether a word can name a bus.
+    public static func isNamed(by word: String) -> Bool { ["system", "session"].contains(word) || word.contains(":") }
+
     /// Returns the address for libsystemd.
     ///
     /// - Throws: ``BusError`` if the environment doesn't say where the session bus is.

@@ -70,7 +70,7 @@ struct Command: ParsableCommand {
         if allowUndeclared && effectiveMode == .system {
             throw ValidationError("--allow-undeclared is for user mode and private buses: add --mode user.")
         }
-        guard ["system", "session"].contains(bus) || bus.contains(":") else {
+        guard BusAddress.isNamed(by: bus) else {
             throw ValidationError(
                 "The bus is system, session or an address, such as unix:path=/run/bus, and not \"\(bus)\".")
         }

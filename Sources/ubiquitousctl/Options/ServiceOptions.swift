@@ -18,7 +18,7 @@ struct BusOptions: ParsableArguments {
     private var name: String { bus ?? Variable.bus.value ?? "system" }
 
     func validate() throws {
-        guard !["system", "session"].contains(name), !name.contains(":") else { return }
+        if BusAddress.isNamed(by: name) { return }
         throw ValidationError(
             localized(
                 "The bus is system, session or an address, such as unix:path=/run/bus, and not \(Output.quoted(name)).")
