@@ -60,29 +60,28 @@ extension Daemon {
         if isCheck, name.isEmpty { return try call.reply() }
         let data = try UserData.named(name, in: configuration.stateDirectory)
         call.answer(on: self) {
-            if data.isSetAside {
-                try await self.checkDatabase(of: data)
-                if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
-            } else {
+            var data = data
+            if !data.isSetAside {
                 try await self.checkIsLeft(data)
-                if !isCheck { try await self.adopt(left: data, by: uid, replacing: replaces) }
+                if isCheck { return }
+                // Otherwise, a refusal would leave the data set aside.
+                if !replaces { try self.checkIsFree(UserDirectory(of: uid, in: self.configuration.stateDirectory)) }
+                data = try self.setAside(data)
             }
+            try await self.checkDatabase(of: data)
+            if !isCheck { try await self.adopt(data, by: uid, replacing: replaces) }
         }
     }
 
-    /// Gives a user data that is in use under a uid that no user has. It is set aside first, because its database may be
-    /// open.
-    private func adopt(left data: UserData, by uid: UInt32, replacing replaces: Bool) async throws {
+    /// Sets data aside that is in use under a uid that no user has. Its database may be open.
+    private func setAside(_ data: UserData) throws -> UserData {
         let stateDirectory = configuration.stateDirectory
-        // Otherwise, a refusal would leave the data set aside.
-        if !replaces { try checkIsFree(UserDirectory(of: uid, in: stateDirectory)) }
         closeData(of: data.uid)
         let path = try UserDirectory(of: data.uid, in: stateDirectory)
             .setAside(as: data.owner ?? "unknown", time: environment.time())
         let aside = try UserData.named(String(path.dropFirst(stateDirectory.count + 1)), in: stateDirectory)
         logger.notice("The data \(data.name) was set aside as \(aside.name).")
-        try await checkDatabase(of: aside)
-        try await adopt(aside, by: uid, replacing: replaces)
+        return aside
     }
 
     /// Refuses data in use, unless nobody can use it where it is: no user has its uid, or a user of another name has it
