@@ -173,18 +173,14 @@ final class Arrivals {
         }
     }
 
-    private func answered(_ name: String, _ credentials: Result<Credentials, any Error>) {
+    private func answered(_ name: String, _ answer: Result<Credentials, any Error>) {
         guard let sender = senders[name] else { return }
-        let error: any Error
-        switch credentials {
-        case .success(let credentials): return examineSender(name, sender, credentials)
-        case .failure(let failure): error = failure
+        let credentials: Credentials
+        do { credentials = try answer.get() } catch {
+            // Refusing thousands of calls takes long, and of a sender that is gone there is nobody to tell.
+            if BusError(error).name == BusError.nameHasNoOwner { return discard(name) }
+            return refuse(name, .accessDenied)
         }
-        // Refusing thousands of calls takes long, and of a sender that is gone there is nobody to tell.
-        if BusError(error).name == BusError.nameHasNoOwner { discard(name) } else { refuse(name, .accessDenied) }
-    }
-
-    private func examineSender(_ name: String, _ sender: Sender, _ credentials: Credentials) {
         guard let examine = connection.peers.examine else { return giveBack(name, credentials, nil) }
         let heldOfUser = heldOfUsers[credentials.uid, default: Held()] + sender.held
         senders[name]?.user = credentials.uid
