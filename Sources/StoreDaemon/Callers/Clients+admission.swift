@@ -31,7 +31,9 @@ extension Clients {
 
     /// Returns the last element of the path of a call's object, which all paths of a store have.
     private func object(of call: IncomingCall) -> String? {
-        guard let path = call.message.path, let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        guard let path = call.message.path, path != "/", let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+            return nil
+        }
         return String(path[path.index(after: slash)...])
     }
 
