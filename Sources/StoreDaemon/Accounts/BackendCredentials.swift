@@ -48,6 +48,7 @@ package struct BackendCredentials: Equatable, Sendable, Codable {
         }
     }
 
+    /// The error for certificates that are too many or too long.
     static let tooMuchAuthority = BusError.invalidArguments("The option \"ca-pem\" has \(authorityBound).")
     /// The most bytes of certificates.
     static let longestAuthority = 64 << 10
