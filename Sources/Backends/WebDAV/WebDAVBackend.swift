@@ -38,7 +38,7 @@ package enum WebDAVBackend {
             options.deadline = .now + time
             return WebDAVStorage(try WebDAVURL(url), options)
         } warning: {
-            $0.url.warning
+            $0.folder.url.warning
         } _: { storage in
             defer { storage.close() }
             return await WebDAVProbe(storage, environment).run()

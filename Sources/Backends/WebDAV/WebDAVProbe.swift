@@ -10,6 +10,7 @@ internal import Synchronization
 struct WebDAVProbe {
     private let storage: WebDAVStorage
     private let environment: Environment
+    private var folder: WebDAVFolder { storage.folder }
 
     init(_ storage: WebDAVStorage, _ environment: Environment) {
         (self.storage, self.environment) = (storage, environment)
@@ -32,7 +33,7 @@ struct WebDAVProbe {
     /// Sends the first request. It ends at once if the check is cancelled, because nothing has to be removed yet.
     private func firstLook() async throws(RemoteError) -> HTTPResponse {
         let result = await withTaskCancellationHandler { () async -> Result<HTTPResponse, RemoteError> in
-            do throws(RemoteError) { return .success(try await storage.look(at: storage.address(""))) } catch {
+            do throws(RemoteError) { return .success(try await folder.look()) } catch {
                 return .failure(error)
             }
         } onCancel: {
@@ -44,7 +45,7 @@ struct WebDAVProbe {
     private func signIn(_ response: HTTPResponse) -> BackendCheck {
         let isRefused = response.status == 401 || response.status == 403
         return isRefused
-            ? BackendCheck(step: "sign in", failed: storage.failure(response))
+            ? BackendCheck(step: "sign in", failed: folder.failure(response))
             : BackendCheck(step: "sign in", isPassed: true)
     }
 
@@ -59,26 +60,26 @@ struct WebDAVProbe {
                 return [await checkAbove()]
             }
         default:
-            return [BackendCheck(step: "folder", failed: storage.failure(response))]
+            return [BackendCheck(step: "folder", failed: folder.failure(response))]
         }
         let words =
             storage.state.withLock(\.keepsNames)
             ? "The server lists no folders, so files with the names in them are kept." : ""
-        let folder = BackendCheck(step: "folder", isPassed: true, detail: words)
-        var probe = BlobProbe(of: storage, environment: environment, name: WebDAVStorage.probeName)
+        let found = BackendCheck(step: "folder", isPassed: true, detail: words)
+        var probe = BlobProbe(of: storage, environment: environment, name: WebDAVFolder.probeName)
         await probe.run()
-        let checks = [folder] + probe.checks.filter { $0.step != "open" }
+        let checks = [found] + probe.checks.filter { $0.step != "open" }
         return checks.allSatisfy(\.isPassed) ? checks + [await checkConditions()] : checks
     }
 
     /// Returns the failed check of a server that doesn't know the request by which folders are made. The topmost folder
     /// is there, so the request makes none.
     private func checkMakingFolders() async -> BackendCheck? {
-        var top = storage.address("")
+        var top = folder.address("")
         top.path = "/"
         do throws(RemoteError) {
-            let response = try await storage.send(HTTPRequest("MKCOL", top))
-            return response.status == 501 ? BackendCheck(step: "folder", failed: storage.failure(response)) : nil
+            let response = try await folder.send(HTTPRequest("MKCOL", top))
+            return response.status == 501 ? BackendCheck(step: "folder", failed: folder.failure(response)) : nil
         } catch {
             return BackendCheck(step: "folder", failed: error)
         }
@@ -87,22 +88,22 @@ struct WebDAVProbe {
     /// Checks the folder above a missing one, because signing in creates only the last folder of the path.
     private func checkAbove() async -> BackendCheck {
         let isThere: Bool
-        do throws(RemoteError) { isThere = try await storage.lookAbove() } catch {
+        do throws(RemoteError) { isThere = try await folder.lookAbove() } catch {
             return BackendCheck(step: "folder", failed: error)
         }
-        let (path, condition) = (storage.url.address.path, isThere ? "" : ", if the folder above it exists")
+        let (path, condition) = (folder.path, isThere ? "" : ", if the folder above it exists")
         return BackendCheck(
             step: "folder", isPassed: true, detail: "\(path) doesn't exist yet; signing in creates it\(condition).")
     }
 
     /// Finds out whether the server honours conditions. Nothing depends on it.
     private func checkConditions() async -> BackendCheck {
-        let name = WebDAVStorage.probeName + environment.random().hexDigits
+        let name = WebDAVFolder.probeName + environment.random().hexDigits
         var ignored: [String] = []
         do throws(RemoteError) {
             try await storage.put(name, [1])
             for condition in [("If-None-Match", "*"), ("If-Match", "\"0\"")] {
-                if try await storage.write(name, [2], [condition]).status != 412 { ignored.append(condition.0) }
+                if try await folder.write(name, [2], [condition]).status != 412 { ignored.append(condition.0) }
             }
             try await storage.delete(name)
         } catch {

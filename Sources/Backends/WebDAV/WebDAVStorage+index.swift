@@ -10,28 +10,28 @@ internal import Synchronization
 
 extension WebDAVStorage {
     /// Lists a folder by its index.
-    func listByIndex(_ folder: String) async throws(RemoteError) -> [BlobListing] {
-        let names = try await index(folder)
-        if let names, !names.isDisjoint(with: state.withLock { $0.names[folder]?.known ?? [] }) { trustIndex() }
+    func listByIndex(_ subfolder: String) async throws(RemoteError) -> [BlobListing] {
+        let names = try await index(subfolder)
+        if let names, !names.isDisjoint(with: state.withLock { $0.names[subfolder]?.known ?? [] }) { trustIndex() }
         if let names, !names.isEmpty {
             return names.sorted().map { BlobListing(name: $0) }
         }
-        if state.withLock(\.createsFolder) { return [] }
-        if folder == BlobName.markers { try await checkIndexIsGenuine() }
-        if folder.isEmpty, names == nil { throw missingFolder }
+        if folder.mayBeCreated { return [] }
+        if subfolder == BlobName.markers { try await checkIndexIsGenuine() }
+        if subfolder.isEmpty, names == nil { throw folder.missingFolder }
         return []
     }
 
     /// Checks that the index names a new file. Until it does, a missing account doesn't count as removed.
     private func checkIndexIsGenuine() async throws(RemoteError) {
-        if try await index("") == nil { throw missingFolder }
-        let name = Self.probeName + "index"
-        let response = try await write(name, [1])
-        if [405, 501].contains(response.status) { throw notWebDAV }
-        guard response.isDone else { throw answer(response, name) }
+        if try await index("") == nil { throw folder.missingFolder }
+        let name = WebDAVFolder.probeName + "index"
+        let response = try await folder.write(name, [1])
+        if [405, 501].contains(response.status) { throw folder.notWebDAV }
+        guard response.isDone else { throw folder.failure(response, at: name) }
         let isNamed = try await index("")?.contains(name) == true
-        try await delete(name)
-        if !isNamed { throw notWebDAV }
+        try await folder.delete(name)
+        if !isNamed { throw folder.notWebDAV }
         trustIndex()
     }
 
@@ -41,19 +41,22 @@ extension WebDAVStorage {
     }
 
     /// Returns every word in a folder's index that looks like a name; `nil` if there is no such folder.
-    private func index(_ folder: String) async throws(RemoteError) -> Set<String>? {
-        let response = try await send(HTTPRequest("GET", address(folder + "/"), limit: Self.mostIndexBytes))
+    private func index(_ subfolder: String) async throws(RemoteError) -> Set<String>? {
+        let response = try await folder.send(
+            HTTPRequest("GET", folder.address(subfolder + "/"), limit: Self.mostIndexBytes))
         switch response.status {
         case 200:
             let words = response.body.split { !Self.isPartOfName($0) }.map { String(decoding: $0, as: UTF8.self) }
-            return Set(words.filter(Self.mayBeOurs))
+            return Set(words.filter(WebDAVFolder.mayBeOurs))
         case 404, 410: return nil
         default: break
         }
-        if [401, 423, 429].contains(response.status) || response.status >= 500 { throw answer(response, folder) }
+        if [401, 423, 429].contains(response.status) || response.status >= 500 {
+            throw folder.failure(response, at: subfolder)
+        }
         throw RemoteError(
             .unsupported,
-            "\(url.address.host) lists no folders: it has neither PROPFIND nor an index "
+            "\(folder.host) lists no folders: it has neither PROPFIND nor an index "
                 + "(for nginx: the module dav-ext, or autoindex).")
     }
 

@@ -27,60 +27,59 @@ extension WebDAVStorage {
     private static let mostTries = 4
 
     /// Lists a folder by asking for everything that may be there.
-    func listByNames(_ folder: String) async throws(RemoteError) -> [BlobListing] {
-        let wasNamed = names(folder).listed != nil
-        let isNamed = try await readNames(folder)
+    func listByNames(_ subfolder: String) async throws(RemoteError) -> [BlobListing] {
+        let wasNamed = names(subfolder).listed != nil
+        let isNamed = try await readNames(subfolder)
         var members: [Multistatus.Member] = []
-        for name in names(folder).known.union(names(folder).listed ?? []).sorted() {
-            if let member = try await look(at: name, in: folder) { members.append(member) }
+        for name in names(subfolder).known.union(names(subfolder).listed ?? []).sorted() {
+            if let member = try await look(at: name, in: subfolder) { members.append(member) }
         }
-        note(members.map(\.name), in: folder)
-        if [BlobName.markers, BlobName.heads].contains(folder) {
+        note(members.map(\.name), in: subfolder)
+        if [BlobName.markers, BlobName.heads].contains(subfolder) {
             // This process knows the names without the file, and the next listing tries again.
-            do { try await writeNames(folder) } catch {}
+            do { try await writeNames(subfolder) } catch {}
         }
-        if folder == BlobName.markers, members.isEmpty {
+        if subfolder == BlobName.markers, members.isEmpty {
             try await checkFolderAcceptsFiles(wasNamed: wasNamed || isNamed)
         }
-        return listings(of: members, in: folder)
+        return listings(of: members, in: subfolder)
     }
 
     /// Notes that a file was written. A head is not published before its name is where other devices find it.
     func noteWritten(_ path: String) async throws(RemoteError) {
-        let (folder, name) = Self.parts(path)
+        let (subfolder, name) = Self.parts(path)
         let isListed = state.withLock { state in
-            if !state.hasListed, !state.hasIndex { state.names[folder, default: Names()].known.insert(name) }
-            return !state.keepsNames || state.names[folder]?.listed?.contains(name) == true
+            if !state.hasListed, !state.hasIndex { state.names[subfolder, default: Names()].known.insert(name) }
+            return !state.keepsNames || state.names[subfolder]?.listed?.contains(name) == true
         }
-        if isListed || folder.isEmpty || folder == BlobName.segments { return }
+        if isListed || subfolder.isEmpty || subfolder == BlobName.segments { return }
         for _ in 0..<Self.mostTries {
-            try await writeNames(folder)
+            try await writeNames(subfolder)
             // By then, any device that read the file before this write has written it too.
-            await client.pause(for: settling)
-            if try await readNames(folder), names(folder).listed?.contains(name) == true { return }
+            await folder.client.pause(for: settling)
+            if try await readNames(subfolder), names(subfolder).listed?.contains(name) == true { return }
         }
         throw RemoteError(
             .unavailable,
-            "Other devices changed the list of names on \(url.address.host) each time that this one tried to write to "
-                + "it.")
+            "Other devices changed the list of names on \(folder.host) each time that this one tried to write to it.")
     }
 
     /// Lists all new segments at once, before the head that names them is written.
     func noteSegments(before path: String) async throws(RemoteError) {
-        if state.withLock(\.keepsNames), Self.parts(path).folder == BlobName.heads {
+        if state.withLock(\.keepsNames), Self.parts(path).subfolder == BlobName.heads {
             try await writeNames(BlobName.segments)
         }
     }
 
     /// Notes that a file was removed. If its name stays listed, that only costs a request with each listing.
     func noteRemoved(_ path: String) async {
-        let (folder, name) = Self.parts(path)
+        let (subfolder, name) = Self.parts(path)
         let isNamed = state.withLock { state in
-            state.names[folder]?.known.remove(name)
-            state.names[folder]?.absences[name] = 2
-            return state.keepsNames && state.names[folder]?.listed?.contains(name) == true
+            state.names[subfolder]?.known.remove(name)
+            state.names[subfolder]?.absences[name] = 2
+            return state.keepsNames && state.names[subfolder]?.listed?.contains(name) == true
         }
-        if isNamed, folder == BlobName.heads { do { try await writeNames(folder) } catch {} }
+        if isNamed, subfolder == BlobName.heads { do { try await writeNames(subfolder) } catch {} }
     }
 
     // MARK: The file
@@ -88,51 +87,52 @@ extension WebDAVStorage {
     /// Reads a folder's file of names.
     /// - Returns: whether the file exists.
     @discardableResult
-    private func readNames(_ folder: String) async throws(RemoteError) -> Bool {
-        let path = folder + "/" + Self.file
-        let response = try await send(
+    private func readNames(_ subfolder: String) async throws(RemoteError) -> Bool {
+        let path = subfolder + "/" + Self.file
+        let response = try await folder.send(
             HTTPRequest(
-                "GET", address(path), headers: [("Cache-Control", "no-cache")], limit: NamesFile.mostBytes))
+                "GET", folder.address(path), headers: [("Cache-Control", "no-cache")], limit: NamesFile.mostBytes))
         switch response.status {
         case 200 where !response.isPage:
-            guard let listed = NamesFile.decode(response.body) ?? names(folder).listed.map({ _ in [] }) else {
+            guard let listed = NamesFile.decode(response.body) ?? names(subfolder).listed.map({ _ in [] }) else {
                 throw RemoteError(
                     .unavailable,
-                    "The file \(address(path).path) on \(url.address.host) is damaged, or has not arrived completely.")
+                    "The file \(folder.address(path).path) on \(folder.host) is damaged, or has not arrived "
+                        + "completely.")
             }
-            state.withLock { $0.names[folder, default: Names()].listed = listed }
+            state.withLock { $0.names[subfolder, default: Names()].listed = listed }
             return true
         case 404, 410:
             // Nothing is listed any more.
-            state.withLock { if $0.names[folder]?.listed != nil { $0.names[folder]?.listed = [] } }
+            state.withLock { if $0.names[subfolder]?.listed != nil { $0.names[subfolder]?.listed = [] } }
             return false
-        default: throw answer(response, path)
+        default: throw folder.failure(response, at: path)
         }
     }
 
     /// Adds known names to a folder's file, and drops absent ones, if that changes anything. Other devices' names stay.
-    private func writeNames(_ folder: String) async throws(RemoteError) {
-        let known = names(folder)
+    private func writeNames(_ subfolder: String) async throws(RemoteError) {
+        let known = names(subfolder)
         if known.known.isSubset(of: known.listed ?? []), known.gone.isDisjoint(with: known.listed ?? []) { return }
-        try await readNames(folder)
-        let listed = names(folder).listed ?? []
+        try await readNames(subfolder)
+        let listed = names(subfolder).listed ?? []
         let all = listed.union(known.known).subtracting(known.gone)
         if all == listed { return }
-        let path = folder + "/" + Self.file
-        let response = try await write(path, NamesFile.encode(all))
-        guard response.isDone else { throw answer(response, path) }
+        let path = subfolder + "/" + Self.file
+        let response = try await folder.write(path, NamesFile.encode(all))
+        guard response.isDone else { throw folder.failure(response, at: path) }
         state.withLock { state in
-            for name in known.gone { state.names[folder]?.absences[name] = nil }
+            for name in known.gone { state.names[subfolder]?.absences[name] = nil }
             // For other folders, the next reading of the file decides.
-            if folder == BlobName.segments { state.names[folder]?.listed = all }
+            if subfolder == BlobName.segments { state.names[subfolder]?.listed = all }
         }
     }
 
-    private func names(_ folder: String) -> Names { state.withLock { $0.names[folder] ?? Names() } }
+    private func names(_ subfolder: String) -> Names { state.withLock { $0.names[subfolder] ?? Names() } }
 
-    private func note(_ present: [String], in folder: String) {
+    private func note(_ present: [String], in subfolder: String) {
         state.withLock { state in
-            var names = state.names[folder] ?? Names()
+            var names = state.names[subfolder] ?? Names()
             names.known = Set(present)
             for name in names.listed ?? [] {
                 names.absences[name] = names.known.contains(name) ? nil : names.absences[name, default: 0] + 1
@@ -141,11 +141,11 @@ extension WebDAVStorage {
             if names.absences.count > BlobName.mostListed {
                 names.absences = names.absences.filter { names.listed?.contains($0.key) == true }
             }
-            state.names[folder] = names
+            state.names[subfolder] = names
         }
     }
 
-    private static func parts(_ path: String) -> (folder: String, name: String) {
+    private static func parts(_ path: String) -> (subfolder: String, name: String) {
         guard let slash = path.lastIndex(of: "/") else { return ("", path) }
         return (String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
@@ -153,9 +153,10 @@ extension WebDAVStorage {
     // MARK: Checking for files
 
     /// Asks for a file; returns its version's properties, or `nil` if it is absent.
-    private func look(at name: String, in folder: String) async throws(RemoteError) -> Multistatus.Member? {
-        let path = folder.isEmpty ? name : folder + "/" + name
-        let response = try await send(HTTPRequest("HEAD", address(path), headers: [("Cache-Control", "no-cache")]))
+    private func look(at name: String, in subfolder: String) async throws(RemoteError) -> Multistatus.Member? {
+        let path = subfolder.isEmpty ? name : subfolder + "/" + name
+        let response = try await folder.send(
+            HTTPRequest("HEAD", folder.address(path), headers: [("Cache-Control", "no-cache")]))
         switch response.status {
         case 200, 204:
             return Multistatus.Member(
@@ -163,25 +164,25 @@ extension WebDAVStorage {
                 modified: response.headers["last-modified"])
         case 404, 410: return nil
         // The server has accepted a file there.
-        case 405, 501: throw notWebDAV
-        default: throw answer(response, path)
+        case 405, 501: throw folder.notWebDAV
+        default: throw folder.failure(response, at: path)
         }
     }
 
     /// Checks that the folder accepts a file. Only then does an empty list mean that it has no account.
     private func checkFolderAcceptsFiles(wasNamed: Bool) async throws(RemoteError) {
-        if state.withLock(\.createsFolder) { return }
-        let name = Self.probeName + Self.file
-        let response = try await write(name, [1])
-        if [405, 501].contains(response.status) { throw notWebDAV }
-        if [404, 409, 500].contains(response.status) { throw missingFolder }
-        guard response.isDone else { throw answer(response, name) }
-        try await delete(name)
+        if folder.mayBeCreated { return }
+        let name = WebDAVFolder.probeName + Self.file
+        let response = try await folder.write(name, [1])
+        if [405, 501].contains(response.status) { throw folder.notWebDAV }
+        if [404, 409, 500].contains(response.status) { throw folder.missingFolder }
+        guard response.isDone else { throw folder.failure(response, at: name) }
+        try await folder.delete(name)
         if wasNamed { return }
         // A server that has stopped listing may have an account, and may list again.
         state.withLock { $0.keepsNames = false }
         throw RemoteError(
             .noAccount,
-            "There is no account here yet, or none that was made while \(url.address.host) lists no folders.")
+            "There is no account here yet, or none that was made while \(folder.host) lists no folders.")
     }
 }

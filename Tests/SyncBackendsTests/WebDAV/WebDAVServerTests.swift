@@ -48,9 +48,9 @@ struct WebDAVServerTests {
                 BlobBackend(storage: try storage(), environment: .system, protection: protection)
             } empty: {
                 // As a user who deletes the folders: rclone does not notice what others have deleted.
-                let storage = try storage()
+                let remote = try storage().folder
                 for name in ["a/", "h/", "s/"] {
-                    _ = try await storage.client.send(HTTPRequest("DELETE", storage.address(name)))
+                    _ = try await remote.client.send(HTTPRequest("DELETE", remote.address(name)))
                 }
             }
             do { try await conformance.run(on: place) } catch { Issue.record("\(kind): \(conformance): \(error)") }
