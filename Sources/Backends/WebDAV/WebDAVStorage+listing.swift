@@ -30,29 +30,10 @@ extension WebDAVStorage {
     /// Makes listings of a folder's members, with versions if they are heads: only heads are ever replaced.
     func listings(of members: [Multistatus.Member], in subfolder: String) -> [BlobListing] {
         guard subfolder == BlobName.heads else { return members.map { BlobListing(name: $0.name) } }
-        note(members)
-        return state.withLock { state in
-            members.map { BlobListing(name: $0.name, version: state.versions[$0.name]?.text) }
-        }
-    }
-
-    /// Notes the heads' versions. They include the length, since some servers use one ETag for everything that is
-    /// written within a second, and consecutive heads have different lengths.
-    private func note(_ members: [Multistatus.Member]) {
-        var versions: [String: Version] = [:]
-        let isKept = members.count <= Self.mostVersions
-        for member in members where isKept && (member.tag != nil || member.modified != nil) {
-            // For a second after a write, Apache's ETag is weak; then it is the same without the mark.
-            let tag = member.tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 }
-            let text = [tag, member.length, member.modified].map { $0 ?? "" }.joined(separator: "\n")
-            if text.utf8.count > Self.longestVersion { continue }
-            versions[member.name] = Version(text: text, length: member.length)
-        }
+        let versions = HeadVersions(members)
         state.withLock { $0.versions = versions }
+        return members.map { BlobListing(name: $0.name, version: versions[$0.name]) }
     }
-
-    /// The most versions of heads that are kept, and the longest, in bytes. Heads without one are read at each poll.
-    private static let (mostVersions, longestVersion) = (8192, 256)
 
     /// Lists a folder that is not there, and so is empty. If the account's own folder is not there either, this throws:
     /// more likely than that the account was removed, the server's disk is not mounted.

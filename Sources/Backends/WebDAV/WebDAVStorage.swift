@@ -27,14 +27,7 @@ package final class WebDAVStorage: BlobStorage {
         /// What is known of each folder's names in that case.
         var names: [String: Names] = [:]
         /// The heads' versions at the last listing.
-        var versions: [String: Version] = [:]
-    }
-
-    /// What a listing tells of a head's content.
-    struct Version {
-        let text: String
-        /// The length in bytes, if the server tells it.
-        let length: String?
+        var versions = HeadVersions()
     }
 
     init(
@@ -78,14 +71,11 @@ package final class WebDAVStorage: BlobStorage {
         }
     }
 
-    /// Returns the version of a head that was read: the last listing's. If the head has changed since, it is read once
-    /// more. A server whose listings are ahead of its files may have returned the head before, which has another
-    /// length and so gets no version.
+    /// Returns the version of a file that was read; `nil` if it is no head, or has none.
     private func listedVersion(of name: String, _ body: [UInt8]) -> String? {
         guard name.hasPrefix(BlobName.heads + "/") else { return nil }
-        let listed = state.withLock { $0.versions[String(name.dropFirst(BlobName.heads.count + 1))] }
-        if let length = Int(listed?.length ?? ""), length != body.count { return nil }
-        return listed?.text
+        let head = String(name.dropFirst(BlobName.heads.count + 1))
+        return state.withLock { $0.versions.version(of: head, read: body.count) }
     }
 
     // MARK: Writing
