@@ -4,7 +4,6 @@ internal import BackendSupport
 internal import Blobs
 internal import HTTPClient
 internal import Replication
-internal import Synchronization
 
 /// Tests a server: first whether it can be reached and accepts the credentials, then what every storage has to do.
 struct WebDAVProbe {
@@ -63,8 +62,7 @@ struct WebDAVProbe {
             return [BackendCheck(step: "folder", failed: folder.failure(response))]
         }
         let words =
-            storage.state.withLock(\.keepsNames)
-            ? "The server lists no folders, so files with the names in them are kept." : ""
+            storage.way == .names ? "The server lists no folders, so files with the names in them are kept." : ""
         let found = BackendCheck(step: "folder", isPassed: true, detail: words)
         var probe = BlobProbe(of: storage, environment: environment, name: WebDAVFolder.probeName)
         await probe.run()

@@ -35,9 +35,8 @@ extension WebDAVStorage {
         trustIndex()
     }
 
-    /// Notes that the index is genuine: it has named a file that exists, as no other page does.
     private func trustIndex() {
-        state.withLock { ($0.hasIndex, $0.names) = (true, [:]) }
+        state.withLock { ($0.way, $0.names) = (.index, [:]) }
     }
 
     /// Returns every word in a folder's index that looks like a name; `nil` if there is no such folder.

@@ -8,19 +8,18 @@ internal import Synchronization
 extension WebDAVStorage {
     /// Lists the names in a folder that may be blobs', with versions if they are heads.
     package func list(_ subfolder: String) async throws(RemoteError) -> [BlobListing] {
-        if state.withLock(\.keepsNames) { return try await listByNames(subfolder) }
+        if way == .names { return try await listByNames(subfolder) }
         let (response, members) = try await folder.members(of: subfolder, withVersions: subfolder == BlobName.heads)
         switch response.status {
         case 207:
-            state.withLock { $0.hasListed = true }
+            way = .propfind
             return listings(of: members, in: subfolder)
         case 404, 410: return try await listAbsent(subfolder)
         case 405, 501:
-            if state.withLock(\.hasListed) { throw folder.notWebDAV }
-            do { return try await listByIndex(subfolder) } catch
-                where error.code == .unsupported && !state.withLock(\.hasIndex)
-            {
-                state.withLock { $0.keepsNames = true }
+            if way == .propfind { throw folder.notWebDAV }
+            do throws(RemoteError) { return try await listByIndex(subfolder) } catch {
+                guard error.code == .unsupported, way != .index else { throw error }
+                way = .names
                 return try await listByNames(subfolder)
             }
         default: throw folder.failure(response, at: subfolder)

@@ -49,8 +49,8 @@ extension WebDAVStorage {
     func noteWritten(_ path: String) async throws(RemoteError) {
         let (subfolder, name) = Self.parts(path)
         let isListed = state.withLock { state in
-            if !state.hasListed, !state.hasIndex { state.names[subfolder, default: Names()].known.insert(name) }
-            return !state.keepsNames || state.names[subfolder]?.listed?.contains(name) == true
+            if [.unknown, .names].contains(state.way) { state.names[subfolder, default: Names()].known.insert(name) }
+            return state.way != .names || state.names[subfolder]?.listed?.contains(name) == true
         }
         if isListed || subfolder.isEmpty || subfolder == BlobName.segments { return }
         for _ in 0..<Self.mostTries {
@@ -66,7 +66,7 @@ extension WebDAVStorage {
 
     /// Lists all new segments at once, before the head that names them is written.
     func noteSegments(before path: String) async throws(RemoteError) {
-        if state.withLock(\.keepsNames), Self.parts(path).subfolder == BlobName.heads {
+        if way == .names, Self.parts(path).subfolder == BlobName.heads {
             try await writeNames(BlobName.segments)
         }
     }
@@ -77,7 +77,7 @@ extension WebDAVStorage {
         let isNamed = state.withLock { state in
             state.names[subfolder]?.known.remove(name)
             state.names[subfolder]?.absences[name] = 2
-            return state.keepsNames && state.names[subfolder]?.listed?.contains(name) == true
+            return state.way == .names && state.names[subfolder]?.listed?.contains(name) == true
         }
         if isNamed, subfolder == BlobName.heads { do { try await writeNames(subfolder) } catch {} }
     }
@@ -180,7 +180,7 @@ extension WebDAVStorage {
         try await folder.delete(name)
         if wasNamed { return }
         // A server that has stopped listing may have an account, and may list again.
-        state.withLock { $0.keepsNames = false }
+        way = .unknown
         throw RemoteError(
             .noAccount,
             "There is no account here yet, or none that was made while \(folder.host) lists no folders.")

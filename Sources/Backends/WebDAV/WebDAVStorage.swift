@@ -18,16 +18,27 @@ package final class WebDAVStorage: BlobStorage {
     let settling: Duration
 
     struct State {
-        /// Whether the server has answered a PROPFIND. If it no longer does, something else is answering in its place.
-        var hasListed = false
-        /// Whether the server has an index instead.
-        var hasIndex = false
-        /// Whether the server has neither.
-        var keepsNames = false
-        /// What is known of each folder's names in that case.
+        var way = Way.unknown
+        /// What is known of each folder's names, in case that the server lists nothing.
         var names: [String: Names] = [:]
         /// The heads' versions at the last listing.
         var versions = HeadVersions()
+    }
+
+    /// How the server says which files a folder has.
+    enum Way {
+        case unknown
+        /// It answers PROPFIND. If it no longer does, something else is answering in its place.
+        case propfind
+        /// It has an index that is genuine: it has named a file that exists, as no other page does.
+        case index
+        /// It doesn't say, so files with the names in them are kept.
+        case names
+    }
+
+    var way: Way {
+        get { state.withLock(\.way) }
+        set { state.withLock { $0.way = newValue } }
     }
 
     init(
