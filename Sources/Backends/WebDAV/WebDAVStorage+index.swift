@@ -12,7 +12,8 @@ extension WebDAVStorage {
     /// Lists a folder by its index.
     func listByIndex(_ subfolder: String) async throws(RemoteError) -> [BlobListing] {
         let names = try await index(subfolder)
-        if let names, !names.isDisjoint(with: state.withLock { $0.names[subfolder]?.known ?? [] }) { trustIndex() }
+        let known = state.withLock { $0.names[subfolder] }?.known ?? []
+        if let names, !names.isDisjoint(with: known) { trustIndex() }
         if let names, !names.isEmpty {
             return names.sorted().map { BlobListing(name: $0) }
         }

@@ -14,13 +14,12 @@ internal import Synchronization
 package final class WebDAVStorage: BlobStorage {
     let folder: WebDAVFolder
     let state = Mutex(State())
-    /// The time after which a device that read a file of names before it was written has written it too.
     let settling: Duration
 
     struct State {
         var way = Way.unknown
         /// What is known of each folder's names, in case that the server lists nothing.
-        var names: [String: Names] = [:]
+        var names: [String: WebDAVNames] = [:]
         /// The heads' versions at the last listing.
         var versions = HeadVersions()
     }
@@ -41,6 +40,8 @@ package final class WebDAVStorage: BlobStorage {
         set { state.withLock { $0.way = newValue } }
     }
 
+    /// - Parameter settling: the time after which a device that read a file of names before it was written has written
+    ///   it too.
     init(
         _ url: WebDAVURL, _ options: HTTPOptions, settling: Duration = .seconds(1), budget: RemoteBudget = .shared
     ) {
