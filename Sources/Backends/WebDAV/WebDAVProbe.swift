@@ -62,7 +62,7 @@ struct WebDAVProbe {
             return [BackendCheck(step: "folder", failed: folder.failure(response))]
         }
         let words =
-            storage.way == .names ? "The server lists no folders, so files with the names in them are kept." : ""
+            storage.lister.keepsNames ? "The server lists no folders, so files with the names in them are kept." : ""
         let found = BackendCheck(step: "folder", isPassed: true, detail: words)
         var probe = BlobProbe(of: storage, environment: environment, name: WebDAVFolder.probeName)
         await probe.run()

@@ -8,37 +8,11 @@ internal import BackendSupport
 package import Blobs
 internal import HTTPClient
 package import Replication
-internal import Synchronization
 
 /// A folder of a WebDAV server.
 package final class WebDAVStorage: BlobStorage {
     let folder: WebDAVFolder
-    let state = Mutex(State())
-    let settling: Duration
-
-    struct State {
-        var way = Way.unknown
-        /// What is known of each folder's names, in case that the server lists nothing.
-        var names: [String: WebDAVNames] = [:]
-        /// The heads' versions at the last listing.
-        var versions = HeadVersions()
-    }
-
-    /// How the server says which files a folder has.
-    enum Way {
-        case unknown
-        /// It answers PROPFIND. If it no longer does, something else is answering in its place.
-        case propfind
-        /// It has an index that is genuine: it has named a file that exists, as no other page does.
-        case index
-        /// It doesn't say, so files with the names in them are kept.
-        case names
-    }
-
-    var way: Way {
-        get { state.withLock(\.way) }
-        set { state.withLock { $0.way = newValue } }
-    }
+    let lister: WebDAVLister
 
     /// - Parameter settling: the time after which a device that read a file of names before it was written has written
     ///   it too.
@@ -46,7 +20,7 @@ package final class WebDAVStorage: BlobStorage {
         _ url: WebDAVURL, _ options: HTTPOptions, settling: Duration = .seconds(1), budget: RemoteBudget = .shared
     ) {
         folder = WebDAVFolder(url, options, budget: budget)
-        self.settling = settling
+        lister = WebDAVLister(folder, settling: settling)
     }
 
     /// The storage's costs. Changes are batched: servers keep every version of a file, and a change costs a request.
@@ -67,6 +41,9 @@ package final class WebDAVStorage: BlobStorage {
 
     // MARK: Reading
 
+    /// Lists the names in a folder that may be blobs', with versions if they are heads.
+    package func list(_ folder: String) async throws(RemoteError) -> [BlobListing] { try await lister.list(folder) }
+
     /// Reads a file.
     package func get(_ name: String, limit: Int, unless version: String?) async throws(RemoteError) -> BlobContent {
         let request = HTTPRequest("GET", folder.address(name), headers: [("Cache-Control", "no-cache")], limit: limit)
@@ -77,27 +54,20 @@ package final class WebDAVStorage: BlobStorage {
         }
         switch response.status {
         case 200 where !response.isPage, 204:
-            return .content(response.body, version: listedVersion(of: name, response.body))
+            return .content(response.body, version: lister.version(of: name, read: response.body.count))
         case 404, 410: return .absent
         default: throw folder.failure(response, at: name)
         }
-    }
-
-    /// Returns the version of a file that was read; `nil` if it is no head, or has none.
-    private func listedVersion(of name: String, _ body: [UInt8]) -> String? {
-        guard name.hasPrefix(BlobName.heads + "/") else { return nil }
-        let head = String(name.dropFirst(BlobName.heads.count + 1))
-        return state.withLock { $0.versions.version(of: head, read: body.count) }
     }
 
     // MARK: Writing
 
     /// Replaces a file.
     package func put(_ name: String, _ bytes: [UInt8]) async throws(RemoteError) {
-        try await noteSegments(before: name)
+        try await lister.nameSegments(before: name)
         let response = try await folder.write(name, bytes)
         guard response.isDone else { throw folder.failure(response, at: name) }
-        try await noteWritten(name)
+        try await lister.noteWritten(name)
     }
 
     /// Writes a file that replaces no other: its name is random, or a file that exists has the same content, or the
@@ -109,14 +79,14 @@ package final class WebDAVStorage: BlobStorage {
             guard let present = try await beginning(of: bytes, in: name) else {
                 throw RemoteError(.denied, "\(name) exists already.")
             }
-            if present == bytes { return try await noteWritten(name) }
+            if present == bytes { return try await lister.noteWritten(name) }
             response = try await folder.write(name, bytes)
         }
         guard response.isDone else {
             if [500, 507].contains(response.status) { await removeBeginning(of: bytes, in: name) }
             throw folder.failure(response, at: name)
         }
-        try await noteWritten(name)
+        try await lister.noteWritten(name)
     }
 
     /// Removes a marker that has only the beginning of what was written: some servers keep it if their disk is full, and
@@ -139,6 +109,6 @@ package final class WebDAVStorage: BlobStorage {
     /// Removes a file.
     package func delete(_ name: String) async throws(RemoteError) {
         try await folder.delete(name)
-        await noteRemoved(name)
+        await lister.noteRemoved(name)
     }
 }
