@@ -7,7 +7,7 @@ import Testing
 
 /// Writes that a program made while it could not reach the service.
 @Suite struct LateWriteTests {
-    private let layer = Store.layerIdentifier(ofDomain: "org.example.Notes", isHost: false)
+    private let layer = DomainLayer(of: "org.example.Notes", isHost: false).identifier
     private let late = ["changed", "removed", "same"].map { (key($0), Value.integer(3)) }
 
     /// Sets three keys, and then changes and removes two of them.

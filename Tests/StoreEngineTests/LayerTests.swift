@@ -6,13 +6,13 @@ import StoreEngine
 import Testing
 
 @Suite struct LayerTests {
-    private let layer = Store.layerIdentifier(ofDomain: "org.example.Notes", isHost: false)
-    private let host = Store.layerIdentifier(ofDomain: "org.example.Notes", isHost: true)
+    private let layer = DomainLayer(of: "org.example.Notes", isHost: false).identifier
+    private let host = DomainLayer(of: "org.example.Notes", isHost: true).identifier
 
     @Test func `the layers of a domain are stores of names that no app's store has`() {
-        #expect(Store.layer(layer)?.domain == "org.example.Notes" && Store.layer(layer)?.isHost == false)
-        #expect(Store.layer(host)?.domain == "org.example.Notes" && Store.layer(host)?.isHost == true)
-        #expect(layer != host && Store.layer("org.example.Notes") == nil && Store.layer("@devices") == nil)
+        #expect(DomainLayer(layer)?.domain == "org.example.Notes" && DomainLayer(layer)?.isHost == false)
+        #expect(DomainLayer(host)?.domain == "org.example.Notes" && DomainLayer(host)?.isHost == true)
+        #expect(layer != host && DomainLayer("org.example.Notes") == nil && DomainLayer("@devices") == nil)
     }
 
     @Test func `what is written to a layer is never pending, in a state, or in a vector`() throws {

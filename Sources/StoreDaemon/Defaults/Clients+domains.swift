@@ -27,7 +27,7 @@ extension Clients {
             manifests.access(of: client.identity, to: domain) != .none
         }
         guard mayOpen(daemon.users.manifests(of: uid)) else { return nil }
-        let identifier = Store.layerIdentifier(ofDomain: domain, isHost: target.isHost)
+        let identifier = DomainLayer(of: domain, isHost: target.isHost).identifier
         return .unloaded { [unowned self] in
             try load(identifier, of: uid, at: path, client, peer) { mayOpen($0.manifests) }
         }

@@ -20,13 +20,13 @@ final class LayerSizes {
 
     /// The domains that hold a value.
     var domains: Set<Text> {
-        get throws { Set(try listed().keys.compactMap { Store.layer($0.string).map { Text($0.domain) } }) }
+        get throws { Set(try listed().keys.compactMap { DomainLayer($0.string).map { Text($0.domain) } }) }
     }
 
     /// Returns how many bytes domains hold, in both layers.
     func bytes(of domains: Set<Text>) throws -> Int {
         let identifiers = domains.flatMap { domain in
-            [false, true].map { Store.layerIdentifier(ofDomain: domain.string, isHost: $0) }
+            [false, true].map { DomainLayer(of: domain.string, isHost: $0).identifier }
         }
         return try identifiers.reduce(0) { $0 + (try bytes(of: $1)) }
     }
@@ -55,7 +55,7 @@ final class LayerSizes {
         if let layers { return layers }
         writes.commit()
         let identifiers = try user.recovery.retrying { try user.database.summaries.storesWithValues() }.filter {
-            Store.layer($0) != nil
+            DomainLayer($0) != nil
         }
         let listed = Dictionary(identifiers.map { (Text($0), Int?.none) }, uniquingKeysWith: { $1 })
         layers = listed

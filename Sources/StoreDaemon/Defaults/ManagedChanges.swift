@@ -4,6 +4,7 @@ internal import ManagedDefaults
 internal import PropertyList
 internal import Replication
 internal import SDBus
+internal import StoreEngine
 
 /// What has changed in managed settings, by domain and user.
 ///

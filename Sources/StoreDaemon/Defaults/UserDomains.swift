@@ -7,7 +7,7 @@ internal import SDBus
 internal import StoreBus
 internal import StoreEngine
 
-/// A user's defaults domains. Each of their layers is a store: see `Store.layer(_:)`.
+/// A user's defaults domains. Each of their layers is a store: see `DomainLayer`.
 @BusActor
 final class UserDomains {
     unowned let user: User

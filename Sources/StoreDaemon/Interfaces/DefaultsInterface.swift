@@ -174,7 +174,7 @@ extension UserDomains {
         var layers: [UserStore] = []
         defer { for layer in layers { layer.release() } }
         for isHost in flags == 0 ? [false] : [false, true] {
-            layers.append(try user.store(Store.layerIdentifier(ofDomain: domain, isHost: isHost)))
+            layers.append(try user.store(DomainLayer(of: domain, isHost: isHost).identifier))
             layers.last?.hold()
         }
         let changes = try layers.map { ($0, try $0.store.stage(setting: [], removing: Array($0.store.values.keys))) }

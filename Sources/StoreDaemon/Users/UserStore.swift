@@ -17,8 +17,8 @@ final class UserStore {
     private let connection: BusConnection
 
     var identifier: String { store.identifier }
-    /// The domain of which the store is a layer; `nil` if it is an app's store.
-    let layer: (domain: String, isHost: Bool)?
+    /// The layer that the store is; `nil` if it is an app's store.
+    let layer: DomainLayer?
     /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
@@ -33,7 +33,7 @@ final class UserStore {
         self.store = store
         self.user = user
         self.connection = connection
-        layer = Store.layer(store.identifier)
+        layer = DomainLayer(store.identifier)
         path =
             if let layer {
                 try BusNames.domainPath(uid: user.uid, domain: layer.domain, isHost: layer.isHost)

@@ -7,25 +7,32 @@
 internal import GRDB
 internal import PropertyList
 
-extension Store {
-    /// Returns the identifier of a domain's layer.
-    package static func layerIdentifier(ofDomain domain: String, isHost: Bool) -> String {
-        (isHost ? hostPrefix : domainPrefix) + domain
-    }
+/// A layer of a defaults domain.
+package struct DomainLayer: Sendable {
+    /// The name of the domain.
+    package let domain: String
+    /// Whether the layer is for this host only.
+    package let isHost: Bool
 
-    /// Returns the domain of a layer's identifier, and whether it is for this host only; `nil` for an app's store.
-    package static func layer(_ identifier: String) -> (domain: String, isHost: Bool)? {
+    /// Makes a layer of a domain.
+    package init(of domain: String, isHost: Bool) { (self.domain, self.isHost) = (domain, isHost) }
+
+    /// Returns the layer that is the store with an identifier; `nil` for an app's store.
+    package init?(_ identifier: String) {
         // Compares bytes, because Swift may join the first character of a domain's name with the one before it.
-        for (prefix, isHost) in [(domainPrefix, false), (hostPrefix, true)]
-        where identifier.utf8.starts(with: prefix.utf8) {
-            return (String(Substring(identifier.utf8.dropFirst(prefix.utf8.count))), isHost)
-        }
-        return nil
+        guard let isHost = [false, true].first(where: { identifier.utf8.starts(with: Self.prefix(isHost: $0).utf8) })
+        else { return nil }
+        let domain = identifier.utf8.dropFirst(Self.prefix(isHost: isHost).utf8.count)
+        self.init(of: String(Substring(domain)), isHost: isHost)
     }
 
-    private static let domainPrefix = "!d/"
-    private static let hostPrefix = "!h/"
+    /// The identifier of the store.
+    package var identifier: String { Self.prefix(isHost: isHost) + domain }
 
+    private static func prefix(isHost: Bool) -> String { isHost ? "!h/" : "!d/" }
+}
+
+extension Store {
     /// Returns whether an identifier is a layer's. Layers never leave the device.
     static func isLayer(_ identifier: String) -> Bool { identifier.utf8.first == UInt8(ascii: "!") }
 
