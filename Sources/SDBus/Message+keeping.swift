@@ -13,7 +13,7 @@ extension Message {
     /// - Parameter hasArguments: whether to copy the arguments. Without them the copy can only be answered.
     /// - Returns: `nil` if the arguments are broken.
     ///
-    /// The corresponding C functions are ``sd_bus_message_copy`` and ``sd_bus_message_seal``.
+    /// The corresponding C functions are ``sd_bus_message_new_method_call`` and ``sd_bus_message_seal``.
     func copy(on bus: OpaquePointer, withArguments hasArguments: Bool = true) -> Message? {
         var result: OpaquePointer?
         var cookie: UInt64 = 0
@@ -27,11 +27,43 @@ extension Message {
         if let sender = sd_bus_message_get_sender(message), sd_bus_message_set_sender(result, sender) < 0 { return nil }
         sd_bus_message_set_expect_reply(result, sd_bus_message_get_expect_reply(message))
         if hasArguments {
-            guard sd_bus_message_rewind(message, 1) >= 0, sd_bus_message_copy(result, message, 1) >= 0 else {
-                return nil
-            }
+            guard sd_bus_message_rewind(message, 1) >= 0, Self.copyRest(of: message, to: result) else { return nil }
         }
         guard sd_bus_message_seal(result, cookie, 0) >= 0, sd_bus_message_rewind(result, 1) >= 0 else { return nil }
         return copy
+    }
+
+    /// Appends to another message what is left of this one, or of the container entered last.
+    ///
+    /// ``sd_bus_message_copy`` copies one number of an array after the other: a mebibyte of bytes takes it tens of
+    /// milliseconds. So arrays of numbers are copied as a whole here, and all else is left to that function.
+    private static func copyRest(of source: OpaquePointer, to copy: OpaquePointer) -> Bool {
+        var type: CChar = 0
+        var contents: UnsafePointer<CChar>?
+        while true {
+            let found = sd_bus_message_peek_type(source, &type, &contents)
+            if found <= 0 { return found == 0 }
+            guard copyNext(type, contents, of: source, to: copy) else { return false }
+        }
+    }
+
+    private static func copyNext(
+        _ type: CChar, _ contents: UnsafePointer<CChar>?, of source: OpaquePointer, to copy: OpaquePointer
+    ) -> Bool {
+        guard let contents else { return sd_bus_message_copy(copy, source, 0) > 0 }
+        if type == .array, strlen(contents) == 1, strchr("ynqiuxtd", Int32(contents.pointee)) != nil {
+            let number = contents.pointee
+            var numbers: UnsafeRawPointer?
+            var size = 0
+            // This can't be done if the sender's byte order is the other one.
+            if sd_bus_message_read_array(source, number, &numbers, &size) > 0 {
+                return sd_bus_message_append_array(copy, number, numbers, size) >= 0
+            }
+        }
+        guard strpbrk(contents, "av") != nil else { return sd_bus_message_copy(copy, source, 0) > 0 }
+        return sd_bus_message_enter_container(source, type, contents) > 0
+            && sd_bus_message_open_container(copy, type, contents) >= 0
+            && copyRest(of: source, to: copy)
+            && sd_bus_message_close_container(copy) >= 0 && sd_bus_message_exit_container(source) >= 0
     }
 }

@@ -3,6 +3,7 @@
 /// Type codes, as libsystemd takes them.
 extension CChar {
     static let byte = CChar(UInt8(ascii: "y"))
+    static let array = CChar(UInt8(ascii: "a"))
     static let string = CChar(UInt8(ascii: "s"))
     static let objectPath = CChar(UInt8(ascii: "o"))
     static let signature = CChar(UInt8(ascii: "g"))
