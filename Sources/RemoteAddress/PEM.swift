@@ -71,8 +71,14 @@ package enum PEM {
     private static func count(_ text: String, in bytes: [UInt8]) -> Int {
         let text = Array(text.utf8)
         return bytes.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress, bytes.count >= text.count else { return 0 }
-            return (0...(bytes.count - text.count)).count { memcmp(start + $0, text, text.count) == 0 }
+            guard var place = bytes.baseAddress else { return 0 }
+            let end = place + bytes.count
+            var count = 0
+            while let found = memchr(place, Int32(text[0]), end - place).map({ UnsafeRawPointer($0) }) {
+                if end - found >= text.count, memcmp(found, text, text.count) == 0 { count += 1 }
+                place = found + 1
+            }
+            return count
         }
     }
 }
