@@ -134,6 +134,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
         Task(executorPreference: shared, operation: body)
     }
 
+    /// Starts a task of the actor, and runs it up to its first wait before this returns.
+    @BusActor
+    @discardableResult
+    public static func immediateTask<Value: Sendable>(
+        _ body: sending @escaping @BusActor () async -> Value
+    ) -> Task<Value, Never> {
+        Task.immediate(executorPreference: shared, operation: body)
+    }
+
     /// Traps unless the caller is on the loop's thread.
     public func checkIsolated() {
         precondition(isOnThread, "this belongs to the event loop's thread (BusActor)")

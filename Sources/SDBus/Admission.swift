@@ -122,7 +122,7 @@ final class Admission {
         if sd_bus_message_get_expect_reply(message) == 0, !considersUnanswered(peer) { return false }
         guard let admit else { return true }
         // Looking at a call takes time as well, also at one that is refused.
-        connection.dispatcher.beginTimingInRound(peer)
+        connection.dispatcher.continueTiming(for: peer)
         return admit(IncomingCall(Message(retaining: message), peer, connection))
     }
 }

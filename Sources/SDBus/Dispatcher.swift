@@ -29,7 +29,7 @@ final class Dispatcher {
     var lookup: Registration?
     /// The sender of the call being dispatched, once it is admitted, and the time since.
     var timed: (peer: Peer, time: WorkTime)?
-    /// The time since the last call of the round began.
+    /// The time since the message that is being processed began to be read.
     private var roundTime = WorkTime()
     /// Called after an admitted call was dispatched.
     var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
@@ -120,12 +120,12 @@ final class Dispatcher {
     }
 
     private func process() -> Int32 {
-        var result = sd_bus_process(bus, nil)
+        var result = processOne()
         if result == 0, let filtered {
             // A long message arrives in many pieces, and others on the loop get their turn.
             for _ in 0..<Self.piecesLimit where result == 0 {
                 guard filtered.pump() else { break }
-                result = sd_bus_process(bus, nil)
+                result = processOne()
             }
         }
         lookup?.forgetObject()
@@ -134,17 +134,21 @@ final class Dispatcher {
         return result
     }
 
+    private func processOne() -> Int32 {
+        // Reading a long call takes time as well.
+        if onDispatched != nil { roundTime.restart() }
+        return sd_bus_process(bus, nil)
+    }
+
     /// Begins to measure the time that is spent for a caller, until the end of the message being dispatched or, without
     /// one, ``endTiming()``.
     func beginTiming(_ peer: Peer) {
         if onDispatched != nil { timed = (peer, WorkTime()) }
     }
 
-    /// Does the same within a round.
-    func beginTimingInRound(_ peer: Peer) {
-        guard onDispatched != nil else { return }
-        roundTime.restart()
-        timed = (peer, roundTime)
+    /// Does the same for the sender of the message that is being processed, from when that was read.
+    func continueTiming(for peer: Peer) {
+        if onDispatched != nil { timed = (peer, roundTime) }
     }
 
     func endTiming() {

@@ -99,7 +99,8 @@ extension Dictionary<String, Option> {
 }
 
 extension MethodCall {
-    /// Answers with the result of a piece of work that takes a while.
+    /// Answers with the result of a piece of work that takes a while. It may be done when this returns, so a handler does
+    /// nothing after it.
     @BusActor
     func answer<T>(
         on daemon: Daemon, holding account: UserAccount? = nil, _ work: @escaping @BusActor () async throws -> T,
@@ -117,7 +118,8 @@ extension MethodCall {
         client.callsUnderWay += 1
         account?.callsUnderWay += 1
         daemon.callBegins()
-        EventLoop.task { [self] in
+        // What the work does before its first wait belongs to the call, so that its time is the caller's.
+        EventLoop.immediateTask { [self] in
             defer {
                 client.callsUnderWay -= 1
                 account?.callsUnderWay -= 1
