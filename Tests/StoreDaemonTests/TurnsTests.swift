@@ -46,6 +46,18 @@ struct TurnsTests {
         #expect(bus.questions.count == 1)
     }
 
+    @Test func `calls that take long are fewer`() {
+        let (alone, other) = (user(), user())
+        #expect(call(65, alone) == 65)
+        alone.note(Turns.longestAlone - 1, inBurst: 0)
+        #expect(call(1, alone) == 1)
+        alone.note(1, inBurst: 0)
+        #expect(call(1, alone) == 0)
+        #expect(call(1, other) == 1)
+        other.note(Turns.longestBesideOthers, inBurst: 0)
+        #expect(call(1, other) == 0)
+    }
+
     @Test func `calls that can't wait don't wait for a turn`() {
         let user = user()
         #expect(call(64 + 3000, user) == 64 + Turns.mostAlone)

@@ -31,19 +31,21 @@ final class Turns {
     /// After how many calls the bus is asked.
     private static let mostUnasked = 64
     /// How many of a user's calls are answered as they come until the bus answers: beside others' calls, and otherwise.
-    /// Most take 50 microseconds or less; longer ones count in another way (``UserShare/note(_:inBurst:)``).
     static let (mostBesideOthers, mostAlone) = (64, 2048)
     /// How many of those that can't wait, which libsystemd answers fast.
     static let mostUrgent = 4096
     /// How long a turn is, in microseconds.
     private static let length: UInt64 = 1_000
+    /// How many microseconds the calls that are answered as they come may take: beside others' calls, and otherwise.
+    static let (longestBesideOthers, longestAlone) = (length, 20 * length)
     /// How long a turn waits for the bus's answer. Calls that expect no reply may come for ever.
     private let longestWait: Duration
 
-    /// How many calls have come since a question.
+    /// How many calls have come since a question, and how long the longer ones took, in microseconds.
     struct Count {
         fileprivate var question: UInt64 = 0
         fileprivate var calls = 0
+        var time: UInt64 = 0
     }
 
     nonisolated init(longestWait: Duration = .milliseconds(20)) { self.longestWait = longestWait }
@@ -68,10 +70,15 @@ final class Turns {
         if callers.first != user { callers.areSeveral = true }
         if share.calls.question != question { share.calls = Count(question: question) }
         share.calls.calls += 1
-        let most = canWait ? (callers.areSeveral ? Self.mostBesideOthers : Self.mostAlone) : Self.mostUrgent
-        if share.calls.calls <= most, !canWait || !share.isInLine { return true }
-        add(share)
-        return false
+        let isFew = canWait ? isFew(share.calls) && !share.isInLine : share.calls.calls <= Self.mostUrgent
+        if !isFew { add(share) }
+        return isFew
+    }
+
+    private func isFew(_ count: Count) -> Bool {
+        callers.areSeveral
+            ? count.calls <= Self.mostBesideOthers && count.time < Self.longestBesideOthers
+            : count.calls <= Self.mostAlone && count.time < Self.longestAlone
     }
 
     private func askBus() {

@@ -172,6 +172,7 @@ final class UserShare {
     /// Counts the time of a call. Short ones count only in a burst, in which others wait behind them. One program that
     /// calls, waits and calls again delays nobody.
     func note(_ microseconds: UInt64, inBurst number: UInt64) {
+        calls.time += microseconds
         if microseconds >= LongCallPause.shortest { return rest.note(microseconds) }
         if burst.number != number { burst = (number, 0) }
         burst.time += microseconds
