@@ -93,9 +93,11 @@ extension Clients {
     /// tries again at once doesn't keep the service busy.
     private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         if client.share.mustWait, call.message.expectsReply, let kept = call.kept(withArguments: false) {
-            let refusal = WaitingWork(bytes: CallKind.small, takesLong: true, held: .refusal) { [unowned self] in
+            var refusal = WaitingWork(bytes: CallKind.small, takesLong: true, held: .refusal) { [unowned self] in
                 _ = refuse(kept, error, self.client(kept.peer))
             }
+            refusal.arguments =
+                call.message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
             if (try? client.delivery.wait(refusal)) != nil { return false }
             // Refused now, its caller would call again at once, and everybody's calls would wait behind that.
             if client.share.isInLine {
@@ -121,6 +123,7 @@ extension Clients {
                 kept.dispatch()
             }
             if !call.message.expectsReply { work.kind = .unansweredCall }
+            if case .bytes(let bytes) = size { work.arguments = bytes }
             work.object = object(of: call)
             try client.delivery.wait(work)
         } catch {
@@ -139,8 +142,8 @@ extension Clients {
         if let size = call.message.argumentSize(atMost: CallKind.smallArguments) {
             return .bytes(size + CallKind.overhead)
         }
-        guard kind.bringsMuch, client.share.mustWait else { return nil }
-        if client.share.rest.isUnderWay {
+        guard client.share.mustWait else { return nil }
+        if kind.bringsMuch, client.share.rest.isUnderWay {
             if client.share.holdsLarge { return nil }
             if client.share.mayHoldLarge { return .large }
         }

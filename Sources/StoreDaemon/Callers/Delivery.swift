@@ -190,9 +190,10 @@ final class Delivery {
     var canProceed: Bool { waiting.first.map { fits($0.bytes, $0.takesLong) } ?? false }
 
     /// Does the waiting work for which there is room, until a time, and before it others' calls that it comes after.
-    func proceed(until end: UInt64) {
+    /// - Parameter end: the time. What reading the callers' next calls takes makes it earlier.
+    func proceed(until end: inout UInt64) {
         if waiting.isEmpty { return }
-        while EventLoop.now < end, next.doNext() {}
+        while EventLoop.now < end, let done = next.doNext() { end -= done.readingTime }
         settle()
     }
 
@@ -207,15 +208,14 @@ final class Delivery {
         return next
     }
 
-    /// Does the next waiting work.
-    /// - Returns: `false` if there is none, or no room for it.
-    private func doNext() -> Bool {
-        guard let next = waiting.first, fits(next.bytes, next.takesLong) else { return false }
+    /// Does the next waiting work, and returns it; `nil` if there is none, or no room for it.
+    private func doNext() -> WaitingWork? {
+        guard let next = waiting.first, fits(next.bytes, next.takesLong) else { return nil }
         _ = waiting.removeFirst()
         leave(next)
         if waiting.isEmpty { share.waiting[ObjectIdentifier(self)] = nil }
         next.work()
-        return true
+        return next
     }
 
     private func leave(_ work: WaitingWork) {

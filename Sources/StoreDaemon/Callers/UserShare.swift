@@ -188,8 +188,9 @@ final class UserShare {
 
     /// Continues the user's waiting work until a time. What is left goes on with the next turn.
     func takeTurn(until end: UInt64) {
+        var end = end
         // The order is random, so that each client gets its turn.
-        for delivery in waiting.values.shuffled() where EventLoop.now < end { delivery.proceed(until: end) }
+        for delivery in waiting.values.shuffled() where EventLoop.now < end { delivery.proceed(until: &end) }
         wake()
     }
 

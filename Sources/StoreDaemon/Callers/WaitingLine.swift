@@ -11,6 +11,8 @@ struct WaitingWork {
     /// What a call holds while it waits; `nil` for a signal.
     let held: HeldSize?
     var kind = Kind.call
+    /// How many bytes of arguments a call has that expects a reply. After that, its caller may send as many again.
+    var arguments = 0
     /// The last element of the path of a call's object, which all paths of a store have; `nil` for what waits no longer
     /// than it must.
     var object: String?
@@ -24,6 +26,10 @@ struct WaitingWork {
         case unansweredCall
         case signal(of: AnyObject)
     }
+
+    /// The time in microseconds that reading another call of this size, measuring and copying it take.
+    var readingTime: UInt64 { UInt64(arguments / Self.bytesPerMicrosecond) }
+    private static let bytesPerMicrosecond = 512
 
     var isCall: Bool { if case .call = kind { true } else { false } }
     var isUnansweredCall: Bool { if case .unansweredCall = kind { true } else { false } }
