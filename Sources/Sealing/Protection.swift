@@ -114,4 +114,7 @@ extension RemoteError {
         .reset,
         "The remote holds the account under a former key: somebody has restored an earlier state, and may have the "
             + "former recovery phrase. Resolve in favour of this device, so that the account continues under its key.")
+
+    package static let plainInPlace = RemoteError(
+        .reset, "The account that is here now is not encrypted, and doesn't take the place of an encrypted one.")
 }

@@ -383,6 +383,8 @@ extension ServiceMessages {
         "The account that is here is not encrypted, so it has no recovery phrase.":
             "Das Konto hier ist nicht verschlüsselt und hat keine Wiederherstellungswörter.",
         "The account that is here is not encrypted.": "Das Konto hier ist nicht verschlüsselt.",
+        "The account that is here now is not encrypted, and doesn't take the place of an encrypted one.":
+            "Das Konto, das jetzt hier liegt, ist nicht verschlüsselt und tritt nicht an die Stelle eines verschlüsselten.",
         "The account that was here is gone.": "Das Konto, das hier lag, ist nicht mehr da.",
         "The account was closed.": "Das Konto wurde geschlossen.",
         "The account was made by a version from before the first release; make a new one.":

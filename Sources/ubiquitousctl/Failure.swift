@@ -88,10 +88,15 @@ extension Failure {
         If one of your devices has replaced it, "ubiquitousctl account phrase" shows the phrase there; enter it here \
         with "ubiquitousctl account unlock". Otherwise, "ubiquitousctl account resolve local" keeps this device's key.
         """,
+        "The account that is here now is not encrypted, ": """
+        "ubiquitousctl account resolve local" restores this device's account there. To join the other one instead, \
+        note the words of "ubiquitousctl account phrase", sign out, and sign in again.
+        """,
         "There is no space left for the data of this user":
             "Make room on the disk of the service's state directory; \"ubiquitousctl doctor\" says how much is left.",
         "There is no account here yet, and this machine's administrator requires a new one to be encrypted.":
             "Add --encrypt.",
+        "The remote holds the account under a former key: ": "\"ubiquitousctl account resolve local\" does that.",
         "The remote still has the account's files from before it had this key. ":
             "Use --forget-key to leave it anyway.",
         "The recovery phrase is right, but the remote has other keys too: ":

@@ -357,6 +357,12 @@ import UbiquitousStoreTesting
                 try FileManager.default.copyItem(
                     atPath: "\(terminal.file("stolen"))/\(name)", toPath: "\(folder)/\(name)")
             }
+            expect(try await terminal.ctl("account", "sync"), 3, "under a former key", "resolve local\" does that.")
+            #expect(try await terminal.ctl("status").output.contains("under a former key"))
+            let refused = try await terminal.ctl("account", "resolve", "remote")
+            expect(refused, 3, "under a former key", "\"ubiquitousctl account resolve local\" does that.")
+            #expect(!refused.error.contains("Say which side"), "\(refused)")
+            #expect(try await terminal.ctl("status").output.contains("under a former key"))
             for line in [
                 ["sync"], ["resolve", "remote"], ["unlock", "--phrase-file", former],
                 ["sign-in", url, "--phrase-file", former],
@@ -364,6 +370,35 @@ import UbiquitousStoreTesting
             _ = try await phone.done(["account", "resolve", "local"])
             _ = try await phone.done(["account", "sync"])
             #expect(try await terminal.ctl("account", "sync").code == 0)
+        }
+    }
+
+    @Test func `a plain account doesn't take the place of an encrypted one, and what works is said`()
+        async throws
+    {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            let url = "folder://" + folder
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            expect(try await terminal.ctl("set", "theme", "dark"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            try FileManager.default.removeContents(ofDirectory: folder)
+            let phone = try await Second.device(on: url, named: "phone", "--no-encrypt")
+            defer { phone.end() }
+            expect(
+                try await terminal.ctl("account", "sync"), 3, "here now is not encrypted", "resolve local\" restores")
+            for line in [["resolve", "remote"], ["sign-in", url, "--device-name", "desk"]] {
+                let refused = try await terminal.ctl(arguments: ["account"] + line)
+                expect(refused, 3, "here now is not encrypted", "resolve local\" restores", "account phrase")
+                #expect(!refused.error.contains("Say which side"), "\(refused)")
+                if line[0] == "resolve" {
+                    #expect(try await terminal.ctl("status").output.contains("here now is not encrypted"))
+                }
+            }
+            #expect(try await terminal.ctl("get", "theme").output == "dark")
+            expect(try await terminal.ctl("account", "resolve", "local"), 0)
+            expect(try await terminal.ctl("account", "sync"), 0)
+            #expect(try await phone.ctl(["account", "sync"]).error.contains("account unlock"))
         }
     }
 

@@ -282,9 +282,22 @@ final class BlobAccount<Storage: BlobStorage> {
             throw protection.isWanted ? RemoteError.keyNeeded : .encrypted(under: key)
         case .waiting: throw RemoteError.damagedMarker
         case .reset where isOpening && !found.sealed.isEmpty: throw RemoteError.keyNeeded
-        case .reset: throw RemoteError(.reset, "The account that was here is gone.")
+        case .reset: throw reset(by: found)
         case .plain: return try choosePlain(found)
         }
+    }
+
+    /// Returns the error for the account's absence. It says what is here instead, if resolving can't take that over.
+    private func reset(by found: FoundMarkers) -> RemoteError {
+        if let held = protection.held {
+            if found.sealed.keys.contains(where: { isFormer($0, of: held) }) { return .formerKey }
+            if found.sealed.isEmpty, !found.plain.isEmpty { return .plainInPlace }
+        }
+        return RemoteError(.reset, "The account that was here is gone.")
+    }
+
+    private func isFormer(_ key: KeyIdentifier, of held: HeldKey) -> Bool {
+        held.former.keys.contains(key) || formerNames.contains("\(key)")
     }
 
     private func choosePlain(_ found: FoundMarkers) throws(RemoteError) -> Set<Bits128> {
@@ -324,7 +337,7 @@ final class BlobAccount<Storage: BlobStorage> {
             case .keyNeeded(let key) = MarkerChoice(
                 among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
         else { throw RemoteError(.reset, "The account that was here is gone.") }
-        if held.former.keys.contains(key) || formerNames.contains("\(key)") { throw RemoteError.formerKey }
+        if isFormer(key, of: held) || formerNames.contains("\(key)") { throw RemoteError.formerKey }
         held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)
     }

@@ -77,7 +77,7 @@ enum PresentAccount {
             error.isFolderMissing
                 ? RemoteError(.unavailable, error.message, reason: error.reason)
                 : RemoteError(.reset, "The account that was here is gone.")
-        case (.here(let file), .unencrypted) where file.isEncrypted == true && !hasPhrase: Self.replaced
+        case (.here(let file), .unencrypted) where file.isEncrypted == true && !hasPhrase: .plainInPlace
         case (.unreadable, .noAccount): Self.another
         default: error
         }

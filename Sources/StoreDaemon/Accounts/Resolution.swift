@@ -48,6 +48,9 @@ struct Resolution {
             // The remote now holds an account under another key. The device waits for its recovery phrase.
             if side == .remote { try await otherKeys.awaitPhrase(in: file, error) } else { sync.postpone(error) }
             throw error
+        } catch let error as RemoteError where error.code == .unencrypted {
+            guard side == .remote, file.isEncrypted == true else { throw error }
+            throw RemoteError(.unencrypted, RemoteError.plainInPlace.message)
         }
         account.cycles.listen()
         account.notices.log(act: "\(account.userName) resolved the account in favour of the \(side.rawValue) side.")

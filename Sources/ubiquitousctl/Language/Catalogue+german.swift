@@ -21,6 +21,16 @@ extension Catalogue {
             "„ubiquitousctl account phrase“ zeigt die Wörter; mit --forget-key geht es ohne sie.",
         "\"ubiquitousctl account resolve --help\" says how to keep them; --discard-changes removes them.":
             "„ubiquitousctl account resolve --help“ sagt, wie sie erhalten bleiben; --discard-changes entfernt sie.",
+        "\"ubiquitousctl account resolve local\" does that.":
+            "Das macht „ubiquitousctl account resolve local“.",
+        """
+        "ubiquitousctl account resolve local" restores this device's account there. To join the other one instead, \
+        note the words of "ubiquitousctl account phrase", sign out, and sign in again.
+        """:
+            """
+        „ubiquitousctl account resolve local“ stellt das Konto dieses Geräts dort wieder her. Soll stattdessen das \
+        andere gelten, notieren Sie die Wörter aus „ubiquitousctl account phrase“, melden Sie das Gerät ab und wieder an.
+        """,
         "\"ubiquitousctl account resume\" ends the pause.": "„ubiquitousctl account resume“ setzt ihn fort.",
         "\"ubiquitousctl account sync\" says what is wrong; --discard-changes removes them.":
             "„ubiquitousctl account sync“ sagt, woran es liegt; --discard-changes entfernt sie.",
@@ -545,10 +555,6 @@ extension Catalogue {
         sich bei diesem Konto anmelden; gibt es das nicht mehr, holt „ubiquitousctl restore SCHLÜSSEL“ einzelne \
         zurück. --bring-values nimmt alle in ein neues Konto mit
         """,
-        "Values that only this device has leave their stores, and stay in the history of their keys":
-            """
-        Werte, die nur dieses Gerät hat, verschwinden aus ihren Speichern; im Verlauf ihrer Schlüssel bleiben sie erhalten
-        """,
         "Waiting for the service": "Warten auf den Dienst",
         "What is in {1} is not UTF-8 text.": "Was in {1} steht, ist kein Text in UTF-8.",
         "What was unpacked in {1} can't be written to the disk.":
@@ -557,6 +563,11 @@ extension Catalogue {
             "Was hochgeladen wurde, lässt sich gerade nicht zurücklesen: {1}",
         "What was written is kept, and will be uploaded; see \"ubiquitousctl status\".":
             "Die Änderungen sind gespeichert und werden noch hochgeladen; siehe „ubiquitousctl status“.",
+        "With \"remote\", values that only this device has leave their stores, and stay in the history of their keys":
+            """
+        Mit „remote“ verschwinden Werte, die nur dieses Gerät hat, aus ihren Speichern; im Verlauf ihrer Schlüssel \
+        bleiben sie erhalten
+        """,
         "With --force it is removed anyway.": "Mit --force werden sie trotzdem entfernt.",
         "With --replace they are set aside.": "Mit --replace werden sie beiseitegelegt.",
         "With both installed, the service gives the store to neither. Choose another identifier.":

@@ -72,7 +72,8 @@ struct ResolveCommand: ServiceCommand {
 
             With "remote", values that only this device has leave their stores, all of them if the remote was emptied. \
             They stay in the history of their keys on this device ("ubiquitousctl history", "ubiquitousctl restore"). \
-            At a terminal, the command asks first.
+            At a terminal, the command asks first. An account that is not encrypted doesn't take the place of an \
+            encrypted one, nor does an encrypted account under a key that it has left.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -113,7 +114,7 @@ struct ResolveCommand: ServiceCommand {
     }
 
     private static let effect: Sentence = """
-        Values that only this device has leave their stores, and stay in the history of their keys
+        With "remote", values that only this device has leave their stores, and stay in the history of their keys
         """
 
     /// Resolves. If the remote's account is right and encrypted, that is decided, and this device waits for its phrase.
