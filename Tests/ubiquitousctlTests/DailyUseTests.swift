@@ -319,6 +319,14 @@ import UbiquitousStoreTesting
             }
             let forgotten = try await terminal.ctl("account", "forget", "phone")
             #expect(forgotten.code == 0 && forgotten.error.contains("Nothing is revoked"))
+            #expect(forgotten.error.contains("is listed again with its next change"))
+            expect(try await terminal.ctl("account", "sync"), 0)
+            for line in [["account", "sync"], ["set", "phone", "2"]] { _ = try await other.done(line) }
+            try await eventually("the other device is listed again") {
+                _ = try await other.done(["account", "sync"])
+                _ = try await terminal.ctl("account", "sync")
+                return try await terminal.ctl("account", "devices").output.contains("phone")
+            }
         }
     }
 

@@ -48,7 +48,7 @@ final class DevicesView {
         owner?.ask(
             tr("Forget “%1”?", device.title.quoted),
             tr(
-                "The device is removed from this list. Its settings stay, because all devices share them. This doesn't lock the device out: while it has the password, it comes back when it syncs. If it was lost, change the password as well."
+                "The device is removed from this list. Its settings stay, because all devices share them. This doesn't lock the device out: while it has the password, it comes back with its next change, or after a day. If it was lost, change the password as well."
             ),
             [("forget", tr("_Forget"), .destructive)]
         ) { [weak self] answer in

@@ -275,21 +275,23 @@ extension Catalogue {
         "Not everything in the remote could be read; see \"ubiquitousctl status\"":
             "Nicht alles am Speicherort war lesbar; siehe „ubiquitousctl status“",
         """
-        Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, change the \
-        password on the server
+        Nothing is revoked, and a device that is still in use is listed again with its next change, or after a day. To \
+        keep a lost device out, change the password on the server
         """:
             """
-        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint wieder in der Liste. Um ein \
-        verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server
+        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint mit seiner nächsten Änderung \
+        oder nach einem Tag wieder in der Liste. Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem \
+        Server
         """,
         """
-        Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, change the \
-        password on the server, and then the account's key with "ubiquitousctl account replace-key"
+        Nothing is revoked, and a device that is still in use is listed again with its next change, or after a day. To \
+        keep a lost device out, change the password on the server, and then the account's key with "ubiquitousctl \
+        account replace-key"
         """:
             """
-        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint wieder in der Liste. Um ein \
-        verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem Server und dann mit „ubiquitousctl account \
-        replace-key“ den Schlüssel des Kontos
+        Damit wird kein Zugang gesperrt, und ein Gerät, das noch benutzt wird, erscheint mit seiner nächsten Änderung \
+        oder nach einem Tag wieder in der Liste. Um ein verlorenes Gerät auszuschließen, ändern Sie das Passwort auf dem \
+        Server und dann mit „ubiquitousctl account replace-key“ den Schlüssel des Kontos
         """,
         "Nothing was changed.": "Es wurde nichts geändert.",
         "Nothing was entered.": "Es wurde nichts eingegeben.",

@@ -72,8 +72,9 @@ struct ForgetCommand: ServiceCommand {
         commandName: "forget",
         abstract: "Removes a device that is lost or no longer used from the account's list.",
         discussion: """
-            The values that it wrote stay. If the device syncs again, it is back on the list. To lock it out, change \
-            the remote's password, and give an encrypted account a new key. Exits with 1 if there is no such device.
+            The values that it wrote stay. If the device is still in use, it is back on the list with its next change, \
+            or after a day. To lock it out, change the remote's password, and give an encrypted account a new key. \
+            Exits with 1 if there is no such device.
             """)
 
     @OptionGroup var options: AccountOptions
@@ -112,8 +113,9 @@ struct ForgetCommand: ServiceCommand {
         if account.isEncrypted, !replaceKey {
             Output.remark(
                 """
-                Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, \
-                change the password on the server, and then the account's key with "ubiquitousctl account replace-key"
+                Nothing is revoked, and a device that is still in use is listed again with its next change, or after a \
+                day. To keep a lost device out, change the password on the server, and then the account's key with \
+                "ubiquitousctl account replace-key"
                 """)
         } else if replaceKey {
             Output.remark(
@@ -121,8 +123,8 @@ struct ForgetCommand: ServiceCommand {
         } else {
             Output.remark(
                 """
-                Nothing is revoked, and a device that is still in use is listed again. To keep a lost device out, \
-                change the password on the server
+                Nothing is revoked, and a device that is still in use is listed again with its next change, or after a \
+                day. To keep a lost device out, change the password on the server
                 """)
         }
     }
