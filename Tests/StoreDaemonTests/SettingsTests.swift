@@ -249,7 +249,9 @@ struct SettingsTests {
         ("[User]\nDatabaseBytes=99999999999999999999G", 2, "bytes"), ("[User]\nDatabaseBytes=9999999999G", 2, "bytes"),
         ("[Service]\nIdleExit=soon", 2, "5min"), ("[Service]\nIdleExit=25h", 2, "86400"),
         ("[Service]\nIdleExit=", 2, "a time of"), ("[Sync]\nFolderRoot=srv", 2, "absolute"),
-        ("[Sync]\nBackends=folder gopher", 2, "webdavs"), ("[User]\nStores=\u{661}", 2, "from 1"),
+        ("[Sync]\nBackends=folder gopher", 2, "webdavs"),
+        ("[Sync]\nBackends=folder\nBackends=webdav", 3, "only FolderRoot= may be"),
+        ("[User]\nStores=\u{661}", 2, "from 1"),
     ])
     func `what isn't right is refused with its line and what is allowed`(text: String, line: Int, allowed: String) {
         let error = #expect(throws: SettingsError.self) { try Settings(file: text) }
