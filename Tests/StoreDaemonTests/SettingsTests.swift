@@ -242,7 +242,9 @@ struct SettingsTests {
 
     @Test(arguments: [
         ("[Service]\nLogLevel=loud", 2, "notice"), ("[Service]\n\nLogLevl=info", 3, "LogLevel="),
-        ("[Servce]", 1, "[Service]"), ("[Service", 1, "[Service]"), ("LogLevel=info", 1, "[Section]"),
+        ("[Servce]", 1, "[Service]"), ("[Service", 1, "doesn't end with ]; the sections are [Service]"),
+        ("[Service] # here", 1, "doesn't end with ]"), ("[User]\n = 4", 2, "no key before its ="),
+        ("LogLevel=info", 1, "[Section]"),
         ("[Service]\nLogLevel", 2, "Key=value"), ("[Service]\nKeys=4", 2, "LogLevel="),
         ("[Store]\nKeys=0", 2, "from 1 to 4096"), ("[Store]\nKeys=-4", 2, "from 1 to 4096"),
         ("[Store]\nKeys=4\nKeys=5", 3, "set twice"), ("[Store]\nTotalBytes=1T", 2, "K, M or G"),

@@ -87,6 +87,7 @@ private struct SettingsReader {
         }
         let key = String(trimmed(line[..<equals]))
         let value = trimmed(line[line.index(after: equals)...])
+        if key.isEmpty { throw LineError(reason: "there is no key before its =; write Key=value") }
         let entry = try self.entry(key)
         guard seen.insert(entry.section + "." + key).inserted || entry.isList else {
             throw LineError(
@@ -123,8 +124,9 @@ private struct SettingsReader {
     private func name(ofSection line: Substring) throws(LineError) -> String {
         let name = String(line.dropFirst().dropLast())
         guard line.last == "]", SettingsEntry.all.contains(where: { $0.section == name }) else {
-            throw LineError(
-                reason: "there is no section \(line.prefix(80)); the sections are \(SettingsEntry.sections)")
+            let start = line.prefix(80)
+            let problem = line.last == "]" ? "there is no section \(start)" : "\(start) doesn't end with ]"
+            throw LineError(reason: "\(problem); the sections are \(SettingsEntry.sections)")
         }
         return name
     }
