@@ -464,6 +464,18 @@ import UbiquitousStoreTesting
             #expect(result.output.contains("A file needs the mode 644"), "\(result)")
             #expect(try await terminal.ctl("metrics").output.contains("\nubiquitous_store_warnings 2\n"))
             chmod(manifest, 0o644)
+            try await eventually("the service has read the manifest") {
+                result = try await terminal.ctl("doctor")
+                return result.output.components(separatedBy: "WRONG  files: ").count == 2
+            }
+            #expect(result.output.contains("managed check FILE") && !result.output.contains("mode 644"), "\(result)")
+            let forNobody = "<plist><dict><key>Groups</key><array><string>no such group</string></array></dict></plist>"
+            try Data(forNobody.utf8).write(to: URL(filePath: managed))
+            try await eventually("the service has looked for the group") {
+                result = try await terminal.ctl("doctor")
+                return result.output.contains("name the group no such group, which")
+            }
+            #expect(!result.output.contains("managed check FILE"), "\(result)")
             unlink(managed)
             try await eventually("all is well") { try await terminal.ctl("doctor").code == 0 }
         }

@@ -74,11 +74,7 @@ struct DoctorCommand: ServiceCommand {
         let description = try await connection.manager.properties()
         found(Finding("service", "version \(description.version)"), &findings)
         for error in description.settingsErrors { found(Finding("settings", error, isPassed: false), &findings) }
-        for (index, warning) in description.warnings.enumerated() {
-            let isLastFile = index == description.warnings.count - 1 && !warning.hasPrefix("FolderRoot=")
-            let advice = isLastFile ? "\n\(Self.adviceOnFiles)" : ""
-            found(Finding("files", warning + advice, isPassed: false), &findings)
-        }
+        foundFiles(description.warnings, &findings)
         let caller = try await connection.manager.identify()
         if caller.engine == "unknown" {
             let problem = "the service can't tell what sandbox this program is in, and shows it no data"
@@ -122,10 +118,28 @@ struct DoctorCommand: ServiceCommand {
         }
     }
 
-    /// What to do about files that are not in force.
-    private static let adviceOnFiles = """
-        A file needs the mode 644, its directory 755, and root as their owner. "ubiquitousctl manifest check FILE" and \
-        "ubiquitousctl defaults managed check FILE" find mistakes in files. Corrections take effect at once.
+    /// Reports files that are not in force. What to do follows the last of those that it is about.
+    private func foundFiles(_ warnings: [String], _ findings: inout [Finding]) {
+        // The service's words for files that it doesn't trust or can't read, and those for mistakes in them. A folder root
+        // belongs to others.
+        let files = warnings.map { $0.hasPrefix("FolderRoot=") ? "" : $0 }
+        let lastUntrusted = files.lastIndex { file in
+            ["Permission denied", "it is owned by", "others may write"].contains { file.contains($0) }
+        }
+        let lastRefused = files.lastIndex { $0.contains(" refused") }
+        for (index, warning) in warnings.enumerated() {
+            let advice: [String] = [
+                index == lastUntrusted ? "A file needs the mode 644, its directory 755, and root as their owner." : nil,
+                index == lastRefused ? Self.adviceOnMistakes : nil,
+            ].compactMap(\.self)
+            let rest = advice.isEmpty ? "" : "\n" + advice.joined(separator: " ")
+            found(Finding("files", warning + rest, isPassed: false), &findings)
+        }
+    }
+
+    private static let adviceOnMistakes = """
+        "ubiquitousctl manifest check FILE" and "ubiquitousctl defaults managed check FILE" find mistakes in files. \
+        Corrections take effect at once.
         """
 
     /// Returns the account's error in words. If the remote can't be reached, the advice would be to run this command.
