@@ -382,7 +382,21 @@ struct DefaultsCommandTests {
                 expect(try await terminal.ctl("defaults", "managed", "check", terminal.file(name)), 2, words)
             }
             try terminal.write("good.plist", locked("update.*"))
-            #expect(try await terminal.ctl("defaults", "managed", "check", terminal.file("good.plist")).code == 0)
+            let good = try await terminal.ctl("defaults", "managed", "check", terminal.file("good.plist"))
+            #expect(good.code == 0 && good.error.isEmpty, "\(good)")
+            let names = "<array><string>root</string><string>nobody at all</string></array>"
+            try terminal.write(
+                "names.plist",
+                "<plist version=\"1.0\"><dict><key>Users</key>\(names)<key>Groups</key>\(names)</dict></plist>")
+            chmod(terminal.file("names.plist"), 0o644)
+            let named = try await terminal.ctl("defaults", "managed", "check", terminal.file("names.plist"))
+            #expect(named.code == 0 && named.output.contains("names.plist: right"), "\(named)")
+            for word in ["user", "group"] {
+                #expect(named.error.contains("this machine knows no \(word) \"nobody at all\""), "\(named)")
+            }
+            #expect(!named.error.contains("\"root\""), "\(named)")
+            let json = try await terminal.ctl("defaults", "--json", "managed", "check", terminal.file("names.plist"))
+            #expect(json.code == 0 && json.error.isEmpty && json.output.contains("\"notes\":[\"this"), "\(json)")
             let installed = "ubiquitous-store/managed.d"
             try FileManager.default.createDirectory(
                 atPath: terminal.file(installed), withIntermediateDirectories: true)

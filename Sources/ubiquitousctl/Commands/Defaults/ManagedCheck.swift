@@ -6,7 +6,7 @@ internal import ManagedDefaults
 internal import PropertyList
 
 /// `managed check FILE…`: checks files of managed settings, as the service reads them. Also refuses probable mistakes
-/// that the service would accept.
+/// that the service would accept, and notes names that only another machine may know.
 enum ManagedCheck {
     /// - Parameter json: whether to print an array of JSON.
     static func run(_ words: [String], json: Bool = false) throws {
@@ -18,8 +18,12 @@ enum ManagedCheck {
         for path in words.dropFirst() {
             var result: [Text: Value] = ["file": .string(Text(path))]
             do {
-                try check(path)
-                if !json { Output.print("\(path): right") }
+                let notes = try check(path)
+                if !notes.isEmpty { result["notes"] = .strings(notes) }
+                if !json {
+                    Output.print("\(path): right")
+                    for note in notes { Output.remark(Sentence(verbatim: "\(path): \(note)")) }
+                }
             } catch {
                 if !json { Output.complain("\(path): \(error)") }
                 result["error"] = .string(Text("\(error)"))
@@ -31,7 +35,8 @@ enum ManagedCheck {
         if !isRight { throw ReportedFailure(outcome: .usage) }
     }
 
-    private static func check(_ path: String) throws {
+    /// - Returns: what may be wrong in the file, though it is valid.
+    private static func check(_ path: String) throws -> [String] {
         let bytes = try ManifestFile.read(path, trusting: geteuid(), maximumSize: ManagedFile.maximumSize)
         // Elsewhere it is still to be installed, by a program that sets the mode.
         if FileName.resolved(path).contains("/ubiquitous-store/managed.d/") {
@@ -52,6 +57,11 @@ enum ManagedCheck {
                     reason: "no key goes with \(Output.quoted(pattern.string)); write a key, or the beginning of keys "
                         + "and an asterisk")
             }
+        }
+        let users = (file.users ?? []).filter { LocalUser.uid(named: $0) == nil }.map { "user \(Output.quoted($0))" }
+        let groups = (file.groups ?? []).filter { getgrnam($0) == nil }.map { "group \(Output.quoted($0))" }
+        return (users + groups).map {
+            "this machine knows no \($0); check the spelling, unless the file is for other machines"
         }
     }
 }
