@@ -114,7 +114,7 @@ import UbiquitousStoreTesting
             #expect(access("\(state)/u\(nobody)/stores.sqlite", F_OK) == 0)
             expect(try await terminal.ctl("admin", "delete", "u\(nobody)"), 3, "--force")
             expect(try await terminal.ctl("admin", "delete", "nobody"), 3, "u\(nobody) is the data of a user")
-            for name in ["no-such-user", "..", "u", "/etc"] {
+            for name in ["no-such-user", "..", "u", "/etc", "u3999999999", "u\(nobody).nobody.1"] {
                 expect(try await terminal.ctl("admin", "delete", "--force", name), 2, "There is no data")
             }
             expect(try await terminal.ctl("admin", "delete", "--force", "nobody"), 0)

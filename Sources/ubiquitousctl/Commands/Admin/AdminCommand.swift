@@ -169,8 +169,7 @@ struct DeleteDataCommand: ServiceCommand {
                     advice: "Name one of them.")
             }
             guard let data = candidates.first else {
-                // The data has been removed already, or a user of this machine has none.
-                if DataNames.uid(inName: name) != nil || LocalUser.uid(named: name) != nil { return nil }
+                if isUser { return nil }
                 throw Failure(
                     .usage, "There is no data \(Output.quoted(name)), and no user of that name who has any.",
                     advice: "\"ubiquitousctl admin list\" lists all data.")
@@ -185,5 +184,12 @@ struct DeleteDataCommand: ServiceCommand {
         } _: {
             try await object.delete(directory, forced: force)
         }
+    }
+
+    /// Whether a user of this machine is meant, who may have no data any more. Any other name may be a typing mistake.
+    private var isUser: Bool {
+        if LocalUser.uid(named: name) != nil { return true }
+        guard let uid = DataNames.uid(inName: name), name == "u\(uid)" else { return false }
+        return LocalUser.name(of: uid) != nil
     }
 }
