@@ -109,6 +109,9 @@ import UbiquitousStoreTesting
             try await person.shows("with a colon")
             person.type("ubiquitousctl defaults expl\torg.example.Ed\tfo\t\n")
             try await person.shows("of an editor")
+            person.type("export UBIQUITOUS_STORE_IDENTIFIER=\(notes)\n")
+            person.type("ubiquitousctl history th\t\n")
+            try await person.shows("no earlier values of \"theme\"")
             // bash splits an address at its colon and its equals sign.
             person.type("export UBIQUITOUS_STORE_BUS=unix:path=/nonexistent\n")
             person.type("ubiquitousctl list --keys --bus \(terminal.bus.address) --store org.example.No\t\n")
