@@ -112,7 +112,9 @@ extension AccountDescription {
             lines.append(("Not synced", "\(changes(excludedChanges)) \(place)"))
         }
         lines.append(("Last poll", TimeText.local(lastPull)))
-        lines.append(("Uploaded", TimeText.local(lastPush)))
+        // The service has forgotten what it uploaded before, because all of it has to be uploaded again.
+        let isGone = isReset && lastPush == 0
+        lines.append(("Uploaded", isGone ? "not since the account was gone" : TimeText.local(lastPush)))
         if nextAttempt > 0 { lines.append(("Next attempt", TimeText.local(nextAttempt))) }
         if nextAttempt == 0, nextSync > 0 { lines.append(("Next sync", TimeText.local(nextSync))) }
         if !slowedBy.isEmpty { lines.append(("Slowed", slowness)) }
