@@ -200,18 +200,15 @@ struct Attacker: ParsableCommand {
         body.array(alignment: 8) { _ in }
         var clients = try (0..<60).map { _ in (client: try RawClient(address: address), waiting: 0) }
         while true {
-            for index in clients.indices {
-                let client = clients[index].client
-                guard let replies = client.turn(waiting: 0) else { return }
-                clients[index].waiting -= replies.count { $0.replySerial > 0 }
-                if clients[index].waiting > 50 { continue }
-                for _ in clients[index].waiting..<100 {
+            for (index, (client, waiting)) in clients.enumerated() {
+                let wanted = waiting > 50 ? waiting : 100
+                for _ in waiting..<wanted {
                     client.call(
                         BusNames.service, BusNames.managerPath, BusNames.managerInterface, "OpenStore",
                         signature: "sa{sv}", body: body.bytes, later: true)
                 }
-                clients[index].waiting = 100
-                guard client.sendAll() else { return }
+                guard let replies = client.exchange(waiting: 0) else { return }
+                clients[index].waiting = wanted - replies
             }
         }
     }
