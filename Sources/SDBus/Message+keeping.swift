@@ -35,8 +35,8 @@ extension Message {
 
     /// Appends to another message what is left of this one, or of the container entered last.
     ///
-    /// ``sd_bus_message_copy`` copies one number of an array after the other: a mebibyte of bytes takes it tens of
-    /// milliseconds. So arrays of numbers are copied as a whole here, and all else is left to that function.
+    /// ``sd_bus_message_copy`` copies one number of an array after the other, which takes a tenth of a second for a
+    /// mebibyte of bytes. So arrays of numbers are copied as a whole here, and all else is left to that function.
     private static func copyRest(of source: OpaquePointer, to copy: OpaquePointer) -> Bool {
         var type: CChar = 0
         var contents: UnsafePointer<CChar>?
