@@ -51,13 +51,12 @@ extension Message {
         _ type: CChar, _ contents: UnsafePointer<CChar>?, of source: OpaquePointer, to copy: OpaquePointer
     ) -> Bool {
         guard let contents else { return sd_bus_message_copy(copy, source, 0) > 0 }
-        if type == .array, strlen(contents) == 1, strchr("ynqiuxtd", Int32(contents.pointee)) != nil {
-            let number = contents.pointee
+        if type == .array, let number = CChar.number(in: contents) {
             var numbers: UnsafeRawPointer?
             var size = 0
             // This can't be done if the sender's byte order is the other one.
-            if sd_bus_message_read_array(source, number, &numbers, &size) > 0 {
-                return sd_bus_message_append_array(copy, number, numbers, size) >= 0
+            if sd_bus_message_read_array(source, number.type, &numbers, &size) > 0 {
+                return sd_bus_message_append_array(copy, number.type, numbers, size) >= 0
             }
         }
         guard strpbrk(contents, "av") != nil else { return sd_bus_message_copy(copy, source, 0) > 0 }

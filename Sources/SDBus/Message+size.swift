@@ -46,10 +46,15 @@ extension Message {
     }
 
     private func measureArray(_ size: inout Int, _ limit: Int) throws(BusError) {
-        if try peekContents() == "y" {
-            var bytes: UnsafeRawPointer?
-            var count = 0
-            if sd_bus_message_read_array(message, .byte, &bytes, &count) > 0 { return size += count }
+        var contents: UnsafePointer<CChar>?
+        try check(sd_bus_message_peek_type(message, nil, &contents), "reading a type")
+        if let contents, let number = CChar.number(in: contents) {
+            var numbers: UnsafeRawPointer?
+            var bytes = 0
+            if sd_bus_message_read_array(message, number.type, &numbers, &bytes) > 0 {
+                // Other numbers count as if each were alone, because values of their own are made of them.
+                return size += number.width == 1 ? bytes : bytes / number.width * 8
+            }
         }
         try enterContainer("a", contents: nil)
         try measure(&size, limit)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Type codes, as libsystemd takes them.
 extension CChar {
     static let byte = CChar(UInt8(ascii: "y"))
@@ -7,6 +9,21 @@ extension CChar {
     static let string = CChar(UInt8(ascii: "s"))
     static let objectPath = CChar(UInt8(ascii: "o"))
     static let signature = CChar(UInt8(ascii: "g"))
+
+    /// Returns the type of number that the elements of an array are, and how many bytes each has; `nil` if they are none.
+    /// A Boolean is none: libsystemd doesn't read arrays of them at once.
+    static func number(in contents: UnsafePointer<CChar>) -> (type: CChar, width: Int)? {
+        guard strlen(contents) == 1 else { return nil }
+        let width: Int? =
+            switch UInt8(bitPattern: contents.pointee) {
+            case UInt8(ascii: "y"): 1
+            case UInt8(ascii: "n"), UInt8(ascii: "q"): 2
+            case UInt8(ascii: "i"), UInt8(ascii: "u"): 4
+            case UInt8(ascii: "x"), UInt8(ascii: "t"), UInt8(ascii: "d"): 8
+            default: nil
+            }
+        return width.map { (contents.pointee, $0) }
+    }
 }
 
 extension Unicode.Scalar {
