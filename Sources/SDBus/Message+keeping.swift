@@ -24,6 +24,7 @@ extension Message {
             let result
         else { return nil }
         let copy = Message(owning: result)
+        copy.hasArguments = hasArguments
         if let sender = sd_bus_message_get_sender(message), sd_bus_message_set_sender(result, sender) < 0 { return nil }
         sd_bus_message_set_expect_reply(result, sd_bus_message_get_expect_reply(message))
         if hasArguments {

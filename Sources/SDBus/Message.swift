@@ -15,6 +15,8 @@ public final class Message {
     public internal(set) var size = 0
     /// The number of bytes beyond which writing fails.
     var limit = Int.max
+    /// Whether the arguments of an incoming call are still there, so that it can be dispatched.
+    public internal(set) var hasArguments = true
 
     /// Takes over the caller's reference.
     init(owning message: OpaquePointer) {

@@ -116,7 +116,7 @@ struct AdmissionTests {
                 .method("Length", in: ["text": "s"], out: ["length": "u"]) { _, call in
                     let length = try call.message.readString().utf8.count
                     call.releaseArguments()
-                    #expect(call.message.argumentSize(atMost: 100) == 0)
+                    #expect(call.message.argumentSize(atMost: 100) == 0 && !call.message.hasArguments)
                     late = call
                     try call.reply { try $0.append(UInt32(length)) }
                 }

@@ -156,9 +156,9 @@ extension Clients {
     func admit(_ call: IncomingCall, answering bytes: Int) -> Bool {
         let client = client(call.peer)
         if client.delivery.fits(bytes) { return true }
-        guard let size = call.message.argumentSize(atMost: CallKind.largestArguments), let kept = call.kept() else {
-            return refuse(call, Self.unread, client)
-        }
+        guard call.message.hasArguments, let size = call.message.argumentSize(atMost: CallKind.largestArguments),
+            let kept = call.kept()
+        else { return refuse(call, Self.unread, client) }
         do {
             try client.delivery.wait(
                 WaitingWork(
