@@ -109,7 +109,10 @@ extension Clients {
     }
 
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
-        guard let size = size(ofWaiting: call, kind, client), let kept = size == .large ? call : call.kept() else {
+        // What finds no room is not copied.
+        guard let size = size(ofWaiting: call, kind, client),
+            let kept = size == .large || !client.share.hasRoom(toHold: size) ? call : call.kept()
+        else {
             // It was only not the user's turn, and no earlier call of the connection waits.
             if hasRoom(for: kind, client) {
                 begin(call, kind, client)
@@ -122,8 +125,11 @@ extension Clients {
                 begin(kept, kind, self.client(kept.peer))
                 kept.dispatch()
             }
-            if !call.message.expectsReply { work.kind = .unansweredCall }
-            if case .bytes(let bytes) = size { work.arguments = bytes }
+            if !call.message.expectsReply {
+                work.kind = .unansweredCall
+            } else if case .bytes(let bytes) = size {
+                work.arguments = bytes - CallKind.overhead
+            }
             work.object = object(of: call)
             try client.delivery.wait(work)
         } catch {

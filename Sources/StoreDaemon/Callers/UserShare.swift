@@ -24,7 +24,7 @@ final class UserShare {
     var isInLine = false
     /// Whether the user's calls wait for their turn, or for the end of the rest.
     var mustWait: Bool { isInLine || rest.isUnderWay }
-    /// How many calls the user has made since the last question to the bus.
+    /// The calls that the user has made since the last question to the bus.
     var calls = Turns.Count()
 
     /// The tokens of calls that expect no reply, in KiB: 8 MiB at once, and 2 MiB per second.
@@ -99,23 +99,33 @@ final class UserShare {
         pool.count(bytes)
     }
 
+    /// Whether there is room for what a waiting call holds.
+    func hasRoom(toHold size: HeldSize) -> Bool {
+        switch size {
+        case .bytes(let bytes): held + bytes <= Self.heldLimit && pool.mayHold(bytes, besides: held)
+        case .large: mayHoldLarge
+        case .refusal: refusals < Self.refusalLimit && pool.refusals < SharePool.refusalLimit
+        }
+    }
+
     /// Counts what a waiting call holds.
     func hold(_ size: HeldSize) throws(BusError) {
+        let hasRoom = hasRoom(toHold: size)
         switch size {
         case .bytes(let bytes):
-            guard held + bytes <= Self.heldLimit, pool.mayHold(bytes, besides: held) else {
+            guard hasRoom else {
                 throw .limitsExceeded("The user's unanswered calls take \(held) bytes. Wait for their answers.")
             }
             held += bytes
             pool.held += bytes
         case .large:
-            guard mayHoldLarge else {
+            guard hasRoom else {
                 throw .limitsExceeded("The user's unanswered calls have too many arguments. Wait for their answers.")
             }
             holdsLarge = true
             pool.heldLarge += 1
         case .refusal:
-            guard refusals < Self.refusalLimit, pool.refusals < SharePool.refusalLimit else {
+            guard hasRoom else {
                 throw .limitsExceeded("The user has too many calls that are not answered yet.")
             }
             refusals += 1
