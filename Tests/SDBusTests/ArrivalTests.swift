@@ -94,7 +94,7 @@ struct ArrivalTests {
         // Some more than fit the limit for one sender.
         let calls = UInt32(Arrivals.senderLimit / (60 << 10) + 4)
         for number in 0..<calls {
-            try client.start(try note(number, on: client, filling: 60 << 10), timeout: nil) { answer in
+            try client.start(try note(number, on: client, filling: 60 << 10), timeout: .seconds(600)) { answer in
                 if case .success = answer { answers += 1 } else { refusals += 1 }
             }
         }
@@ -205,7 +205,7 @@ struct ArrivalTests {
         let client = try bus.connect()
         var refusals = 0
         for number in 0..<3 as Range<UInt32> {
-            try client.start(try note(number, on: client), timeout: nil) { answer in
+            try client.start(try note(number, on: client), timeout: .seconds(600)) { answer in
                 if case .failure(let error) = answer, BusError(error).message == "Call again." { refusals += 1 }
             }
         }
@@ -226,7 +226,7 @@ struct ArrivalTests {
         server.peers.examine = { _, done in end = done }
         let client = try bus.connect()
         for number in 0..<200 as Range<UInt32> {
-            try client.start(try note(number, on: client), timeout: nil) { answer in
+            try client.start(try note(number, on: client), timeout: .seconds(600)) { answer in
                 if case .failure(let error) = answer { answers.append(BusError(error).message) }
             }
         }
@@ -251,7 +251,7 @@ struct ArrivalTests {
         var (answers, refusals) = (0, 0)
         for client in clients {
             for number in 0..<7 as Range<UInt32> {
-                try client.start(try note(number, on: client, filling: 60 << 10), timeout: nil) { answer in
+                try client.start(try note(number, on: client, filling: 60 << 10), timeout: .seconds(600)) { answer in
                     if case .success = answer { answers += 1 } else { refusals += 1 }
                 }
             }
@@ -295,7 +295,7 @@ struct ArrivalTests {
     }
 
     private func start(_ call: Message, on client: BusConnection, answered: @escaping @BusActor () -> Void) throws {
-        try client.start(call, timeout: nil) { answer in
+        try client.start(call, timeout: .seconds(600)) { answer in
             if case .success = answer { answered() }
         }
     }
