@@ -290,13 +290,13 @@ final class BlobAccount<Storage: BlobStorage> {
     /// Returns the error for the account's absence. It says what is here instead, if resolving can't take that over.
     private func reset(by found: FoundMarkers) -> RemoteError {
         if let held = protection.held {
-            if found.sealed.keys.contains(where: { isFormer($0, of: held) }) { return .formerKey }
+            if found.sealed.keys.contains(where: { isFormer($0, of: held, formerNames) }) { return .formerKey }
             if found.sealed.isEmpty, !found.plain.isEmpty { return .plainInPlace }
         }
         return RemoteError(.reset, "The account that was here is gone.")
     }
 
-    private func isFormer(_ key: KeyIdentifier, of held: HeldKey) -> Bool {
+    private func isFormer(_ key: KeyIdentifier, of held: HeldKey, _ formerNames: Set<String>) -> Bool {
         held.former.keys.contains(key) || formerNames.contains("\(key)")
     }
 
@@ -337,7 +337,7 @@ final class BlobAccount<Storage: BlobStorage> {
             case .keyNeeded(let key) = MarkerChoice(
                 among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
         else { throw RemoteError(.reset, "The account that was here is gone.") }
-        if isFormer(key, of: held) || formerNames.contains("\(key)") { throw RemoteError.formerKey }
+        if isFormer(key, of: held, formerNames) { throw RemoteError.formerKey }
         held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)
     }
