@@ -91,3 +91,8 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case device
     }
 }
+
+extension RemoteError {
+    /// The error for an account that is no longer in the remote, which has none, or another.
+    package static let accountGone = RemoteError(.reset, "The account that was here is gone.")
+}

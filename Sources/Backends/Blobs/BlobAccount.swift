@@ -293,7 +293,7 @@ final class BlobAccount<Storage: BlobStorage> {
             if found.sealed.keys.contains(where: { isFormer($0, of: held, formerNames) }) { return .formerKey }
             if found.sealed.isEmpty, !found.plain.isEmpty { return .plainInPlace }
         }
-        return RemoteError(.reset, "The account that was here is gone.")
+        return RemoteError.accountGone
     }
 
     private func isFormer(_ key: KeyIdentifier, of held: HeldKey, _ formerNames: Set<String>) -> Bool {
@@ -305,7 +305,7 @@ final class BlobAccount<Storage: BlobStorage> {
         if isGone, !found.damaged.isEmpty, identifiers.isEmpty || !found.damaged.isDisjoint(with: identifiers) {
             throw RemoteError.damagedMarker
         }
-        if found.plain.isEmpty { throw RemoteError(.reset, "The account that was here is gone.") }
+        if found.plain.isEmpty { throw RemoteError.accountGone }
         if isGone { throw RemoteError(.reset, "There is another account here than before.") }
         return found.plain
     }
@@ -336,7 +336,7 @@ final class BlobAccount<Storage: BlobStorage> {
         guard
             case .keyNeeded(let key) = MarkerChoice(
                 among: seen, key: nil, wasEncrypted: true, rejected: held.rejected)
-        else { throw RemoteError(.reset, "The account that was here is gone.") }
+        else { throw RemoteError.accountGone }
         if isFormer(key, of: held, formerNames) { throw RemoteError.formerKey }
         held.awaited = key == held.key.identifier ? nil : key
         protection = .key(held)

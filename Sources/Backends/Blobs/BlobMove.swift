@@ -36,7 +36,7 @@ struct BlobMove<Storage: BlobStorage> {
         case .wait:
             throw RemoteError(
                 .damaged, "A file that says which account is here is damaged or has not arrived completely.")
-        case .reset: throw RemoteError(.reset, "The account that was here is gone.")
+        case .reset: throw RemoteError.accountGone
         }
         return nil
     }

@@ -94,7 +94,7 @@ final class EtcdAccountRow {
     /// Checks that the row that a range has found is that of the account that was opened.
     func present(_ rows: EtcdRows?, _ revision: Int64) throws(RemoteError) -> EtcdPosition {
         guard let position = try self.position(rows, revision) else {
-            throw RemoteError(.reset, "The account that was here is gone.")
+            throw RemoteError.accountGone
         }
         if !identifiers.isEmpty, identifiers.isDisjoint(with: position.account.identifiers) {
             throw RemoteError(.reset, "There is another account here than before.")

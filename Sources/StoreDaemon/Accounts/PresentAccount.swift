@@ -76,7 +76,7 @@ enum PresentAccount {
         case (.here, .noAccount) where !hasPhrase:
             error.isFolderMissing
                 ? RemoteError(.unavailable, error.message, reason: error.reason)
-                : RemoteError(.reset, "The account that was here is gone.")
+                : .accountGone
         case (.here(let file), .unencrypted) where file.isEncrypted == true && !hasPhrase: .plainInPlace
         case (.unreadable, .noAccount): Self.another
         default: error
