@@ -22,20 +22,10 @@ package final class AccountReplica {
     var verifications = 0
     /// The account's identifiers, as the last pull found them; empty before the first pull with this backend.
     private(set) var identifiers: Set<String> = []
-    /// Returns the names of encrypted accounts whose keys are on this device.
-    var keyNames: () -> Set<String> = { [] }
-    /// The keys of a store that never leave this device.
-    var localKeys: (String) -> LocalKeys = { _ in .none }
-    /// Called before a store takes in what other devices have written. Throws if there is no room in memory for it.
-    var makeRoom: (Store, JoinPlan) throws(RemoteError) -> Void = { _, _ in }
-    /// Called when something has changed what a store shows.
-    var onNotice: ((StoreNotice) -> Void)?
-    /// Called when the account continues under another identifier.
-    var onRename: (() -> Void)?
+    /// What the account asks the program that it is part of, and tells it.
+    var host = AccountHost()
     /// Called when a cycle begins to download or upload values.
     var onTransfer: (() -> Void)?
-    /// Called between a cycle's steps with the microseconds that they have used the processor.
-    var onWork: ((UInt64) async -> Void)?
     private let monotonicTime: () -> UInt64
     private var work: UInt64 = 0
 
@@ -61,7 +51,7 @@ package final class AccountReplica {
     func genuine(_ remote: RemoteAccount) throws -> RemoteAccount {
         if remote.isEncrypted || !Rule.neverPlain.isOn { return remote }
         let names = remote.aliases.union([remote.identifier])
-        let encrypted = try database.names.encrypted(among: names).union(names.intersection(keyNames()))
+        let encrypted = try database.names.encrypted(among: names).union(names.intersection(host.keyNames()))
         if encrypted.isEmpty { return remote }
         guard let rest = remote.without(encrypted) else { throw RemoteError.unencrypted }
         return rest
@@ -94,7 +84,7 @@ package final class AccountReplica {
         for change in try database.rename(accountTo: remote.identifier, aliases: others) {
             tell([change], ownReason(in: change.store))
         }
-        if remote.identifier != before { onRename?() }
+        if remote.identifier != before { host.onRename?() }
     }
 
     /// Returns the former identifiers under which this device may still have the account: those that the account lists,
@@ -122,7 +112,7 @@ package final class AccountReplica {
         var joined: [String: JoinedStates] = [:]
         for (identifier, state) in states { joined[identifier, default: JoinedStates()].join(state) }
         for (identifier, states) in joined.sorted(by: { $0.key < $1.key }) {
-            let store = try database.store(identifier, localKeys: localKeys(identifier))
+            let store = try database.store(identifier, localKeys: host.localKeys(identifier))
             // Of an excluded store as well: what is pending there follows what it has replaced.
             guard !store.isForgotten, !store.isLayer else { continue }
             let plan = Join.plan(store, taking: states.state(over: store))
@@ -167,7 +157,7 @@ extension AccountReplica: BackendUser {
     package func giveWay() async {
         let done = work
         work = 0
-        if done > 0 { await onWork?(done) }
+        if done > 0 { await host.onWork?(done) }
     }
 
     /// Does a piece of work that may be long, and counts its time.
@@ -204,7 +194,7 @@ extension AccountReplica: BackendUser {
     }
 
     package func replica(of store: String) throws -> (Store, isArriving: Bool)? {
-        let store = try counted { try database.store(store, localKeys: localKeys(store)) }
+        let store = try counted { try database.store(store, localKeys: host.localKeys(store)) }
         return store.isReplicated ? (store, !store.isDownloaded) : nil
     }
 
@@ -236,7 +226,7 @@ extension AccountReplica: BackendUser {
                     + "needed.")
         }
         return counted {
-            do throws(RemoteError) { try makeRoom(store, plan) } catch { return error }
+            do throws(RemoteError) { try host.makeRoom(store, plan) } catch { return error }
             return nil
         }
     }
@@ -249,13 +239,13 @@ extension AccountReplica: BackendUser {
         if isArriving || !change.keys.isEmpty {
             let reason: StoreNotice.Reason =
                 isArriving ? (hadPreviousValues ? .accountChange : .initialSyncChange) : ownReason(in: store)
-            onNotice?(
+            host.onNotice?(
                 StoreNotice(
                     store: store, reason: reason, keys: change.keys,
                     device: devices.soleIdentifier(of: change.origins)))
         }
         if store.isOverQuota && !wasOverQuota {
-            onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
+            host.onNotice?(StoreNotice(store: store, reason: .quotaViolationChange, keys: store.overflow, device: nil))
         }
     }
 
@@ -303,7 +293,7 @@ extension AccountReplica: BackendUser {
 
     func tell(_ changes: [StoreViewChange], _ reason: StoreNotice.Reason) {
         for change in changes where !change.keys.isEmpty {
-            onNotice?(StoreNotice(store: change.store, reason: reason, keys: change.keys, device: nil))
+            host.onNotice?(StoreNotice(store: change.store, reason: reason, keys: change.keys, device: nil))
         }
     }
 

@@ -92,7 +92,7 @@ extension AccountSync {
                 self.schedule = schedule
             }
             waiters.add(continuation)
-            onScheduleChange?()
+            host.onScheduleChange?()
         }
         try result.get()
     }
@@ -119,13 +119,13 @@ extension AccountSync {
             waiters.endCycle(replica.cycle.isInterrupted ? nil : result)
             if let damage {
                 self.damage = nil
-                return onDamage?(damage) ?? ()
+                return host.onDamage?(damage) ?? ()
             }
             // The calls that an interrupted cycle leaves wait for the next one.
             if !waiters.isEmpty, schedule?.isRequested == false { schedule?.request(monotonicTime()) }
             if state == .paused { waiters.failWaiting(pauseReason) }
         }
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     private func runCycle(with backend: any RemoteBackend) async -> Result<Void, RemoteError> {

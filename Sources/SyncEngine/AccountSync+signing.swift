@@ -13,12 +13,6 @@ extension AccountSync {
     /// The names that the account had before its present key, as far as this device knows them.
     package var formerNames: Set<String> { get throws(EngineError) { try database.names.former() } }
 
-    /// Returns the names of encrypted accounts whose keys are on this device.
-    package var keyNames: () -> Set<String> {
-        get { replica.keyNames }
-        set { replica.keyNames = newValue }
-    }
-
     /// Returns the account that a remote really shows: see ``AccountReplica/genuine(_:)``.
     package func genuine(_ remote: RemoteAccount) throws -> RemoteAccount { try replica.genuine(remote) }
 
@@ -54,7 +48,7 @@ extension AccountSync {
         leaveBackend("The account is moving to another key.")
         resume(with: backend, isPaused: isPaused, onlyReads: onlyReads)
         schedule?.request(monotonicTime())
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Delays the next cycle for as long as an error says that the remote must be left alone. ``syncNow()`` ignores the
@@ -69,7 +63,7 @@ extension AccountSync {
         schedule?.failed(monotonicTime(), retryAfter: error.retryAfter, jitter: 0)
         refusal = error.code == .unauthorized ? error : nil
         setState(State(after: error), error: error)
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Signs in to an account that was gone from its remote and that this device has restored there. All that this
@@ -111,7 +105,7 @@ extension AccountSync {
         schedule?.hasSubscribers = hasSubscribers
         if hasPendingChanges { schedule?.noteChange(monotonicTime()) }
         setState(restingState, error: nil)
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Leaves the backend. Nothing waits for its closing, which may hang. A cycle that is still under way notices when
@@ -121,6 +115,6 @@ extension AccountSync {
         replica.backend = nil
         (replica.cycle, pollsOnRequest, refusal) = (SyncCycle(), false, nil)
         waiters.failAll(RemoteError(.unavailable, reason))
-        if let leaving { onLeave?(leaving) }
+        if let leaving { host.onLeave?(leaving) }
     }
 }

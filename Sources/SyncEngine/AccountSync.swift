@@ -23,42 +23,10 @@ package final class AccountSync {
     /// Whether the user has paused sync.
     package var isPaused: Bool { replica.isPaused }
 
-    /// Called when ``state``, ``lastError``, the account, or whether its values have arrived has changed.
-    package var onStateChange: (() -> Void)?
-    /// Called after a cycle that found the database damaged, with the reason.
-    package var onDamage: ((String) -> Void)?
-    /// Called when the remote, or a change of account, has changed what a store shows.
-    package var onNotice: ((StoreNotice) -> Void)? {
-        get { replica.onNotice }
-        set { replica.onNotice = newValue }
-    }
-    /// Called when the account continues under another identifier.
-    package var onRename: (() -> Void)? {
-        get { replica.onRename }
-        set { replica.onRename = newValue }
-    }
-    /// Called with a backend that the account has left, to close it. Closing may hang, so nothing should wait for it.
-    package var onLeave: ((any RemoteBackend) -> Void)?
-    /// Called when ``nextCycle`` may have changed.
-    package var onScheduleChange: (() -> Void)?
-    /// The keys of a store that never leave this device.
-    package var localKeys: (String) -> LocalKeys {
-        get { replica.localKeys }
-        set { replica.localKeys = newValue }
-    }
-
-    /// Called before a store takes in what other devices have written. If it throws, the cycle goes on without the store
-    /// and reports that error, and every pull offers the store again.
-    package var makeRoom: (Store, JoinPlan) throws(RemoteError) -> Void {
-        get { replica.makeRoom }
-        set { replica.makeRoom = newValue }
-    }
-
-    /// Called between a cycle's steps with the microseconds that they have used the processor. The cycle goes on when it
-    /// returns.
-    package var onWork: ((UInt64) async -> Void)? {
-        get { replica.onWork }
-        set { replica.onWork = newValue }
+    /// What the account asks the program that it is part of, and tells it.
+    package var host: AccountHost {
+        get { replica.host }
+        set { replica.host = newValue }
     }
 
     let replica: AccountReplica
@@ -103,7 +71,7 @@ package final class AccountSync {
         didSet {
             guard hasSubscribers != oldValue else { return }
             schedule?.noteSubscribers(hasSubscribers, monotonicTime())
-            onScheduleChange?()
+            host.onScheduleChange?()
         }
     }
 
@@ -112,7 +80,7 @@ package final class AccountSync {
         didSet {
             guard pace != oldValue else { return }
             schedule?.follow(pace, monotonicTime())
-            onScheduleChange?()
+            host.onScheduleChange?()
         }
     }
 
@@ -121,39 +89,39 @@ package final class AccountSync {
         didSet {
             guard circumstances != oldValue else { return }
             schedule?.follow(circumstances, monotonicTime())
-            onScheduleChange?()
+            host.onScheduleChange?()
         }
     }
 
     /// Notes that the machine has been asleep.
     package func noteWaking() {
         schedule?.noteWaking(monotonicTime())
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Notes a write to a store on this device.
     package func noteLocalChange() {
         let before = schedule
         schedule?.noteChange(monotonicTime())
-        if schedule != before { onScheduleChange?() }
+        if schedule != before { host.onScheduleChange?() }
     }
 
     /// Uploads what is pending as soon as the limit on uploads allows.
     package func hasten() {
         schedule?.hasten(monotonicTime())
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Notes that the machine's network may have changed.
     package func noteNetwork() {
         schedule?.noteNetwork(monotonicTime())
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Notes that the remote has something new.
     package func noteHint() {
         schedule?.noteHint(monotonicTime())
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// The backend's hints, to be passed to ``noteHint()``. They end when the account leaves this backend.
@@ -177,7 +145,7 @@ package final class AccountSync {
         } else {
             schedule?.requestAtPace(monotonicTime())
         }
-        onScheduleChange?()
+        host.onScheduleChange?()
     }
 
     /// Whether the remote was reset. Sync is paused until the user says which side is right.
@@ -250,10 +218,10 @@ package final class AccountSync {
             isDownloaded: database.account.isDownloaded)
         if lastReported == now { return }
         lastReported = now
-        onStateChange?()
+        host.onStateChange?()
     }
 
-    /// The arguments of the last call of ``onStateChange``.
+    /// The arguments of the last call of ``AccountHost/onStateChange``.
     private struct ReportedState: Equatable {
         let state: State
         let error: RemoteError?

@@ -39,7 +39,7 @@ final class EngineDevice {
         self.report = { report("device \(name): \($0)") }
         subscriber = Subscriber(
             store, account: { [database] in database.account.identifier }, ledger: ledger, report: self.report)
-        account.onNotice = { [subscriber] in subscriber.hear($0) }
+        account.host.onNotice = { [subscriber] in subscriber.hear($0) }
     }
 
     deinit { database.close() }

@@ -61,7 +61,7 @@ struct AccountDailyTests {
         }
         let change = RemoteChange(state: state, isComplete: true)
         await backend.change { $0.changes = ["app": change] }
-        device.sync.localKeys = { _ in LocalKeys(["local"]) }
+        device.sync.host.localKeys = { _ in LocalKeys(["local"]) }
         let store = try device.database.store("app", localKeys: LocalKeys(["local"]))
         try await join()
         #expect(device.notices == ["initialSyncChange k"])

@@ -174,7 +174,7 @@ struct AccountLeavingTests {
         // Only a store that is in use reports changes.
         let store = try device.store()
         var toldBefore: [String] = []
-        device.sync.onStateChange = { [device] in toldBefore = device.notices }
+        device.sync.host.onStateChange = { [device] in toldBefore = device.notices }
         try device.sync.signOut(keepingValues: false)
         #expect(store.values.isEmpty)
         #expect(toldBefore == ["initialSyncChange k", "accountChange k"])

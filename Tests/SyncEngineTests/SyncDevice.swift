@@ -69,8 +69,8 @@ final class SyncDevice {
     var monotonicTime: UInt64 { Self.monotonicTime }
 
     private func listen() {
-        sync.onLeave = { backend in Task { await backend.close() } }
-        sync.onNotice = { [weak self] notice in
+        sync.host.onLeave = { backend in Task { await backend.close() } }
+        sync.host.onNotice = { [weak self] notice in
             let text = "\(notice.reason) " + notice.keys.map(\.string).joined(separator: " ")
             MainActor.assumeIsolated { self?.notices.append(text) }
         }
@@ -127,8 +127,8 @@ final class SyncDevice {
 
     /// Syncs and verifies, with the cycles that this requests.
     func syncAndVerify() async throws {
-        sync.onScheduleChange = { [weak self] in MainActor.assumeIsolated { _ = self?.startCycle() } }
-        defer { sync.onScheduleChange = nil }
+        sync.host.onScheduleChange = { [weak self] in MainActor.assumeIsolated { _ = self?.startCycle() } }
+        defer { sync.host.onScheduleChange = nil }
         try await sync.syncAndVerify(for: .program)
     }
 

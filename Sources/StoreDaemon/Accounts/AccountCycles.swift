@@ -31,8 +31,8 @@ final class AccountCycles {
 
     /// Has an account's cycles run here from now on.
     func connect(_ sync: AccountSync) {
-        sync.onWork = { [weak self] in await self?.rest(after: $0) }
-        sync.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
+        sync.host.onWork = { [weak self] in await self?.rest(after: $0) }
+        sync.host.onScheduleChange = { [weak self] in BusActor.assumeIsolated { self?.arm() } }
     }
 
     /// Begins to listen to the hints of the account's remote.

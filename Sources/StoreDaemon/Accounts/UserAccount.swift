@@ -185,23 +185,23 @@ final class UserAccount {
     }
 
     private func connectSync() {
-        sync.localKeys = { [weak self] identifier in
+        sync.host.localKeys = { [weak self] identifier in
             BusActor.assumeIsolated { self?.user?.localKeys.keys(of: identifier) ?? .none }
         }
-        sync.makeRoom = { [weak self] (store, plan) throws(RemoteError) in
+        sync.host.makeRoom = { [weak self] (store, plan) throws(RemoteError) in
             try BusActor.assumeIsolated(lending: (self, store, plan)) { lent throws(RemoteError) in
                 try lent.0?.makeRoom(in: lent.1, for: lent.2)
             }
         }
-        sync.onNotice = { [weak self] notice in
+        sync.host.onNotice = { [weak self] notice in
             BusActor.assumeIsolated(lending: (self, notice)) { account, notice in account?.notices.tell(notice) }
         }
-        sync.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
-        sync.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
+        sync.host.onLeave = { backend in BusActor.assumeIsolated { Self.close(backend) } }
+        sync.host.onRename = { [weak self] in BusActor.assumeIsolated { self?.renewFile() } }
         sync.devices.onOwnChange = { [weak self] in BusActor.assumeIsolated { self?.renewNameLater() } }
-        sync.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
-        sync.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.noteState() } }
-        sync.keyNames = { [weak self] in BusActor.assumeIsolated { self?.keys.names ?? [] } }
+        sync.host.onDamage = { [weak self] reason in BusActor.assumeIsolated { self?.recover(reason) } }
+        sync.host.onStateChange = { [weak self] in BusActor.assumeIsolated { self?.noteState() } }
+        sync.host.keyNames = { [weak self] in BusActor.assumeIsolated { self?.keys.names ?? [] } }
         cycles.connect(sync)
     }
 

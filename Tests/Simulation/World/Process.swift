@@ -49,13 +49,13 @@ final class Process: @unchecked Sendable {
         let timeline = world.timeline
         sync = AccountSync(database, device: remoteDevice) { timeline.now }
         sync.hasSubscribers = world.conditions.hasSubscribers
-        sync.localKeys = { _ in localKeys }
-        sync.onNotice = { [unowned self] in hear($0) }
-        sync.onRename = { [unowned self] in self.device.noteRename(self.database.account.identifier) }
-        sync.onStateChange = { [unowned self] in stateChanged() }
-        sync.onScheduleChange = { [unowned self] in arm() }
+        sync.host.localKeys = { _ in localKeys }
+        sync.host.onNotice = { [unowned self] in hear($0) }
+        sync.host.onRename = { [unowned self] in self.device.noteRename(self.database.account.identifier) }
+        sync.host.onStateChange = { [unowned self] in stateChanged() }
+        sync.host.onScheduleChange = { [unowned self] in arm() }
         let executor = world.executor
-        sync.onLeave = { backend in executor.start { await backend.close() } }
+        sync.host.onLeave = { backend in executor.start { await backend.close() } }
     }
 
     private static func environment(_ device: WholeDevice, _ client: Client) -> Environment {
@@ -104,10 +104,10 @@ final class Process: @unchecked Sendable {
     }
 
     func end() {
-        sync.onNotice = nil
-        sync.onRename = nil
-        sync.onStateChange = nil
-        sync.onScheduleChange = nil
+        sync.host.onNotice = nil
+        sync.host.onRename = nil
+        sync.host.onStateChange = nil
+        sync.host.onScheduleChange = nil
         sync.close()
         database.close()
     }
