@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import AppManifest
 // For malloc_trim.
 internal import CSystemd
 internal import Glibc
@@ -26,13 +25,12 @@ package final class Daemon {
     let manifests: ManifestDirectories
     let managed: ManagedDirectories
     let subordinates: SubordinateUsers
-    private(set) lazy var users = Users(daemon: self)
-    private(set) lazy var clients = Clients(daemon: self)
+    let shares: UserShares
+    let users: Users
+    let clients: Clients
     private let callers = CallerExaminations()
-    private(set) lazy var machine = MachineState(in: service) { [unowned self] in users.all }
     /// The thread for work on a user's whole data, which takes time in proportion to its size.
     let files = WorkThread(.disk)
-    private var refusals = RefusalLog()
 
     private let readConfiguration: @Sendable () throws -> Configuration
     private let lock: StateLock
@@ -81,7 +79,13 @@ package final class Daemon {
         }
         self.connection = try connection()
         service = ServiceContext(configuration, connection: self.connection, writes: writes)
-        writes.onRefusal = { [unowned self] in logRefusedWrite($0, of: $1) }
+        shares = UserShares(in: service)
+        users = Users(in: service, sharing: shares, manifests: manifests, managed: managed)
+        clients = Clients(
+            of: users, in: service, sharing: shares, manifests: manifests, subordinates: subordinates)
+        writes.onRefusal = { [unowned self] in service.logRefusedWrite($0, of: $1) }
+        users.forgetPaths = { [unowned self] in clients.forgetPaths(of: $0) }
+        users.onSignOut = { [unowned self] in armIdleTimer() }
     }
 
     /// Takes the service's name, then answers calls and syncs accounts until the process ends.
@@ -152,13 +156,13 @@ package final class Daemon {
     func register() throws {
         // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
         // would slow down every use of it.
-        let (clients, connection, writes) = (clients, connection, writes)
+        let (clients, turns, connection, writes) = (clients, shares.turns, connection, writes)
         connection.afterDispatch = {
             writes.commit()
-            if connection.isDrained { clients.turns.noteDrained() }
+            if connection.isDrained { turns.noteDrained() }
         }
         connection.onSent = { clients.noteSent($1, to: $0) }
-        clients.turns.ask = { connection.askBus(then: $0) }
+        turns.ask = { connection.askBus(then: $0) }
         connection.peers.onVanished = { self.peerVanished($0) }
         connection.peers.examine = { [self] credentials, done in
             // These are refused, whatever they are.
@@ -192,29 +196,6 @@ package final class Daemon {
                 clients.domainChildren(of: prefix, for: peer)
             },
         ]
-    }
-
-    // MARK: Rules
-
-    /// Whether apps of any user may have the store, because a manifest for all users declares it or none is needed.
-    func declares(_ identifier: String) -> Bool {
-        manifests.manifests.declares(identifier)
-            || (configuration.allowsUndeclared && Manifest.isName(identifier))
-    }
-
-    /// Whether to log that a user's program asked for a store without a manifest.
-    func noteUndeclared(_ identifier: String, of uid: UInt32) -> Bool { refusals.noteUndeclared(identifier, of: uid) }
-
-    /// Logs a refused write, at intervals for each user.
-    func logRefusedWrite(_ error: BusError, of uid: UInt32) {
-        guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
-        logger.notice("\(line)")
-    }
-
-    /// Logs the refusal of calls that were not read, in the same way.
-    func logRefusal(_ message: String, of uid: UInt32, _ now: UInt64) {
-        guard let line = refusals.note(message, ofUser: uid, now) else { return }
-        logger.notice("\(line)")
     }
 
     // MARK: Events
@@ -267,7 +248,7 @@ package final class Daemon {
         }
         (manifests.logger, managed.logger) = (next.logger, next.logger)
         checkFolderRoots()
-        clients.apply(next.bounds)
+        shares.apply(next.bounds)
         for user in users.all { user.renewConfiguration() }
         armIdleTimer()
     }
@@ -337,7 +318,7 @@ package final class Daemon {
     }
 
     /// Whether first calls of connections are held, or others wait for their user's turn.
-    private var holdsCalls: Bool { connection.holdsCalls || !clients.turns.isIdle }
+    private var holdsCalls: Bool { connection.holdsCalls || !shares.turns.isIdle }
 
     private var isIdle: Bool { clients.isEmpty && !users.hasAccount && callsUnderWay == 0 }
 
@@ -369,7 +350,7 @@ package final class Daemon {
             // Calls that came before the name was released are still answered.
             try? await connection.names.release(BusNames.service)
             writes.commit()
-            clients.endRests()
+            shares.endRests()
             await callsEnd()
             users.close()
             connection.flush()

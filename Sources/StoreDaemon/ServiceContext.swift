@@ -16,6 +16,7 @@ final class ServiceContext {
     let environment = Environment.system
     let connection: BusConnection
     let writes: WriteQueue
+    private var refusals = RefusalLog()
 
     var logger: Logger { configuration.logger }
 
@@ -27,4 +28,21 @@ final class ServiceContext {
 
     /// Replaces the configuration, because the settings were read again.
     func renew(_ next: Configuration) { configuration = next }
+
+    // MARK: Refusals
+
+    /// Logs a refused write, at intervals for each user.
+    func logRefusedWrite(_ error: BusError, of uid: UInt32) {
+        guard let line = refusals.note(error.name, error.message, ofUser: uid, EventLoop.now) else { return }
+        logger.notice("\(line)")
+    }
+
+    /// Logs the refusal of calls that were not read, in the same way.
+    func logRefusal(_ message: String, of uid: UInt32, _ now: UInt64) {
+        guard let line = refusals.note(message, ofUser: uid, now) else { return }
+        logger.notice("\(line)")
+    }
+
+    /// Whether to log that a user's program asked for a store without a manifest.
+    func noteUndeclared(_ identifier: String, of uid: UInt32) -> Bool { refusals.noteUndeclared(identifier, of: uid) }
 }

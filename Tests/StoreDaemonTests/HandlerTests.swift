@@ -64,7 +64,7 @@ struct HandlerTests {
     {
         let service = try LocalService()
         _ = try await service.set("a", .integer(1))
-        let share = service.daemon.clients.share(of: .user(4711))
+        let share = service.daemon.shares.share(of: .user(4711))
         // Twenty seconds.
         share.rest.note(5_000_000)
         share.rest.note(LongCallPause.shortest)

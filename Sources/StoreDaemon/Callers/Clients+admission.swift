@@ -17,7 +17,7 @@ extension Clients {
         // Calls that expect no reply are bounded already, no reply brings the next one, and their sender may have ended,
         // after which others expect to find them done.
         let isTurn =
-            !call.message.expectsReply || turns.count(client.share, canWait: kind.canWait || refusal != nil)
+            !call.message.expectsReply || shares.turns.count(client.share, canWait: kind.canWait || refusal != nil)
         if let refusal {
             if !call.message.expectsReply { return false }
             return isTurn ? refuse(call, refusal, client) : refuseLater(call, refusal, client)
@@ -57,7 +57,7 @@ extension Clients {
         if client.isSubordinate { return false }
         let now = EventLoop.now
         if client.share.hasRoomForUnanswered(now) { return true }
-        daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, now)
+        service.logRefusal(Self.tooManyUnanswered, of: client.uid, now)
         return false
     }
 
@@ -73,7 +73,7 @@ extension Clients {
 
     /// Logs that some of a peer's first calls got no answer.
     func logUnanswered(_ peer: Peer) {
-        daemon.logRefusal(Self.tooManyAtOnce, of: client(peer).uid, EventLoop.now)
+        service.logRefusal(Self.tooManyAtOnce, of: client(peer).uid, EventLoop.now)
     }
 
     private static let tooManyAtOnce =
@@ -81,7 +81,7 @@ extension Clients {
 
     private func refuse(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
         guard call.message.expectsReply else {
-            daemon.logRefusal(Self.tooManyUnanswered, of: client.uid, EventLoop.now)
+            service.logRefusal(Self.tooManyUnanswered, of: client.uid, EventLoop.now)
             return false
         }
         // If even refusals pile up, the call stays unanswered, and the bus's bound on such calls stops the caller.
@@ -101,7 +101,7 @@ extension Clients {
             if (try? client.delivery.wait(refusal)) != nil { return false }
             // Refused now, its caller would call again at once, and everybody's calls would wait behind that.
             if client.share.isInLine {
-                daemon.logRefusal(Self.tooManyAtOnce, of: client.uid, EventLoop.now)
+                service.logRefusal(Self.tooManyAtOnce, of: client.uid, EventLoop.now)
                 return false
             }
         }
@@ -134,7 +134,7 @@ extension Clients {
             try client.delivery.wait(work)
         } catch {
             // The user's other programs have taken all room. A program that makes one call at a time goes on.
-            if hasRoom(for: kind, client), client.delivery.isFirstCall(since: turns.question) {
+            if hasRoom(for: kind, client), client.delivery.isFirstCall(since: shares.turns.question) {
                 begin(call, kind, client)
                 return true
             }
@@ -185,21 +185,11 @@ extension Clients {
     /// Counts the time that the loop spent for a call.
     func note(_ time: WorkTime, of peer: Peer) {
         let taken = time.taken(ifAtLeast: Self.shortCall)
-        if taken > 0 { client(peer).share.note(taken, inBurst: turns.burst) }
-    }
-
-    /// Counts the time that the loop spent with a user's data, unless a call of that user has it: what follows a wait,
-    /// commits, and sync. Pieces of those that others hardly notice don't count.
-    func note(_ time: WorkTime, ofDataOf uid: UInt32) {
-        let taken = time.taken(ifAtLeast: Self.noticeable)
-        if taken == 0 || daemon.connection.leaveOut(taken, for: uid) { return }
-        if taken >= LongCallPause.allowance { share(of: .user(uid)).rest.note(taken) }
+        if taken > 0 { client(peer).share.note(taken, inBurst: shares.turns.burst) }
     }
 
     /// The time in microseconds of a call that isn't counted.
     private static let shortCall: UInt64 = 50
-    /// The time in microseconds that isn't counted for another user's call.
-    private static let noticeable: UInt64 = 1000
 
     /// Counts bytes that were sent to a peer.
     func noteSent(_ bytes: Int, to peer: Peer) { noteSent(bytes, to: client(peer), peer) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import AppManifest
 internal import Replication
 internal import SDBus
 internal import StoreBus
@@ -7,12 +8,12 @@ internal import StoreBus
 /// The clients that hold something, and the objects that clients can reach.
 @BusActor
 final class Clients {
-    unowned let daemon: Daemon
+    let users: Users
+    let service: ServiceContext
+    let shares: UserShares
+    private let manifests: ManifestDirectories
+    private let subordinates: SubordinateUsers
     private var present: [ObjectIdentifier: Presence] = [:]
-    private var shares: [ShareKey: UserShare] = [:]
-    private let pool = SharePool()
-    /// Whose waiting calls go on.
-    var turns: Turns { pool.turns }
     var kinds = CallKinds()
 
     /// A client whose disconnection must be noticed.
@@ -21,52 +22,41 @@ final class Clients {
         let peer: Peer
     }
 
-    init(daemon: Daemon) {
-        self.daemon = daemon
+    init(
+        of users: Users, in service: ServiceContext, sharing shares: UserShares, manifests: ManifestDirectories,
+        subordinates: SubordinateUsers
+    ) {
+        self.users = users
+        self.service = service
+        self.shares = shares
+        self.manifests = manifests
+        self.subordinates = subordinates
     }
 
     /// Returns the client behind a peer.
     func client(_ peer: Peer) -> Client {
         if let client = peer.context as? Client { return client }
         let uid = peer.credentials.uid
-        if let (user, owner) = daemon.users.former(of: uid) {
+        if let (user, owner) = users.former(of: uid) {
             leave(user)
             // With what is known now. The data is opened again only once its owner is known.
-            try? user.directory.prepare(for: owner, logger: daemon.logger, time: daemon.environment.time())
+            try? user.directory.prepare(for: owner, logger: service.logger, time: service.environment.time())
         }
-        let range = daemon.subordinates.range(of: uid)
-        let key = range.map(ShareKey.subordinates) ?? .user(uid)
+        let range = subordinates.range(of: uid)
+        let key = range.map(UserShares.Key.subordinates) ?? .user(uid)
         let client = Client(
             peer, ExaminedCaller.identity(of: peer), delivery: makeDelivery(to: peer, key), isSubordinate: range != nil)
         peer.context = client
         return client
     }
 
-    /// The owner of a budget: a user, or a range of subordinate ids together.
-    enum ShareKey: Hashable {
-        case user(UInt32)
-        case subordinates(first: UInt32)
-    }
-
-    private func makeDelivery(to peer: Peer, _ key: ShareKey) -> Delivery {
-        Delivery(to: peer.uniqueName, share(of: key), on: daemon.connection) { [unowned self] in
-            daemon.writes.commit()
+    private func makeDelivery(to peer: Peer, _ key: UserShares.Key) -> Delivery {
+        Delivery(to: peer.uniqueName, shares.share(of: key), on: service.connection) { [unowned self] in
+            service.writes.commit()
         }
     }
 
-    /// Returns a budget. A new one ends with its first client or, if it has none, after its rest.
-    func share(of key: ShareKey) -> UserShare {
-        if let share = shares[key] { return share }
-        let share = UserShare(daemon.configuration.bounds, of: pool)
-        share.whenUnused = { [unowned self] in shares[key] = nil }
-        shares[key] = share
-        return share
-    }
-
     var isEmpty: Bool { present.isEmpty }
-
-    /// Whether a client of the user holds something.
-    func isPresent(_ uid: UInt32) -> Bool { shares[.user(uid)].map { $0.presentClients > 0 } ?? false }
 
     /// Makes the disconnection of a client noticed.
     func keep(_ client: Client, _ peer: Peer) {
@@ -88,9 +78,9 @@ final class Clients {
 
     /// Releases what clients hold of a user's data, and closes it, because it becomes another user's or is removed.
     func leave(_ user: User) {
-        daemon.writes.commit()
+        service.writes.commit()
         for presence in present.values { presence.client.leave(user) }
-        daemon.users.close(user)
+        users.close(user)
     }
 
     /// Has clients look up their stores again.
@@ -103,24 +93,13 @@ final class Clients {
 
     /// Refuses a subscription beyond the bounds of a connection or a user.
     func checkSubscriptions(of client: Client) throws(BusError) {
-        let bounds = daemon.configuration.bounds
+        let bounds = service.configuration.bounds
         if client.subscriptions[.objects] >= bounds.subscriptionsPerConnection {
             throw .limitsExceeded("A connection may have \(bounds.subscriptionsPerConnection) subscriptions.")
         }
         if client.share.subscriptions[.objects] >= bounds.subscriptions {
             throw .limitsExceeded("A user may have \(bounds.subscriptions) subscriptions.")
         }
-    }
-
-    /// Ends the rests of all users, because the service ends, and what waits is to be answered before.
-    func endRests() {
-        pool.isEnding = true
-        for share in shares.values { share.rest.finish() }
-    }
-
-    /// Applies changed bounds. What exceeds them already stays until it ends by itself.
-    func apply(_ bounds: UserBounds) {
-        for share in shares.values { share.bounds = bounds }
     }
 
     // MARK: Paths
@@ -134,9 +113,9 @@ final class Clients {
         else { return nil }
         guard client.identity.engine != .unknown else { return nil }
         // The store's manifest may have been installed a moment ago.
-        if !daemon.declares(identifier) { daemon.manifests.readIfChanged() }
-        guard mayLookUp(uid, client, unless: daemon.declares(identifier)) else { return nil }
-        let isEntitled = daemon.users.manifests(of: uid).isEntitled(client.identity, to: identifier)
+        if !declares(identifier) { manifests.readIfChanged() }
+        guard mayLookUp(uid, client, unless: declares(identifier)) else { return nil }
+        let isEntitled = users.manifests(of: uid).isEntitled(client.identity, to: identifier)
         do {
             guard try isEntitled || holdsData(identifier, uid, client) else { return nil }
         } catch {
@@ -147,6 +126,12 @@ final class Clients {
                 try user.manifests.isEntitled(client.identity, to: identifier) || holdsData(identifier, uid, client)
             }
         }
+    }
+
+    /// Whether apps of any user may have the store, because a manifest for all users declares it or none is needed.
+    private func declares(_ identifier: String) -> Bool {
+        manifests.manifests.declares(identifier)
+            || (service.configuration.allowsUndeclared && Manifest.isName(identifier))
     }
 
     /// Returns the same, loaded.
@@ -161,9 +146,9 @@ final class Clients {
         if mayOpen: @BusActor (User) throws -> Bool
     ) throws(BusError) -> UserStore {
         // Loading a store may commit, and may set a damaged database aside.
-        daemon.writes.commit()
+        service.writes.commit()
         do {
-            let user = try daemon.users.user(uid)
+            let user = try users.user(uid)
             guard try mayOpen(user) else { throw BusError.unknownObject(path) }
             let store = try user.store(identifier)
             hold(store, at: path, client, peer)
@@ -196,9 +181,9 @@ final class Clients {
     func find<Object>(_ uid: UInt32, _ client: Client, _ object: @escaping @BusActor (User) -> Object) -> Located<
         Object
     > {
-        if let user = daemon.users.openUser(uid) { return .object(object(user)) }
+        if let user = users.openUser(uid) { return .object(object(user)) }
         return .unloaded { [unowned self] in
-            do { return object(try daemon.users.user(uid)) } catch { throw BusError(mapping: error, for: client) }
+            do { return object(try users.user(uid)) } catch { throw BusError(mapping: error, for: client) }
         }
     }
 
@@ -210,15 +195,15 @@ final class Clients {
 
     /// Whether a caller may reach a user. Without data, root may only for declared stores, and if the user exists.
     private func mayLookUp(_ uid: UInt32, _ client: Client, unless isDeclared: Bool = false) -> Bool {
-        if uid == client.uid || daemon.users.known.contains(uid) { return true }
+        if uid == client.uid || users.known.contains(uid) { return true }
         return isDeclared && UserName.nameAtOnce(of: uid) != nil
     }
 
     /// Whether root may open a store because it holds data. To find out, the user's data is opened.
     private func holdsData(_ identifier: String, _ uid: UInt32, _ client: Client) throws -> Bool {
         guard client.isRoot else { return false }
-        daemon.writes.commit()
-        return try daemon.users.user(uid).storeIdentifiers().contains(identifier)
+        service.writes.commit()
+        return try users.user(uid).storeIdentifiers().contains(identifier)
     }
 
     /// Returns the caller's own objects right below a path: the stores that hold values or that it may open.
@@ -227,7 +212,7 @@ final class Clients {
         let path = BusNames.accountPath(uid: client.uid)
         guard client.identity.engine != .unknown else { return [] }
         if prefix == BusNames.usersPath { return [path] }
-        guard prefix == path, let user = try? daemon.users.user(client.uid) else { return [] }
+        guard prefix == path, let user = try? users.user(client.uid) else { return [] }
         let stores = client.isSandboxed ? [] : (try? user.storesWithValues()) ?? []
         let identifiers = Set(stores.filter(user.manifests.declares)).union(user.manifests.entitled(client.identity))
             .sorted()

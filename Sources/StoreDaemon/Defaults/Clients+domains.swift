@@ -26,7 +26,7 @@ extension Clients {
         func mayOpen(_ manifests: UserManifests) -> Bool {
             manifests.access(of: client.identity, to: domain) != .none
         }
-        guard mayOpen(daemon.users.manifests(of: uid)) else { return nil }
+        guard mayOpen(users.manifests(of: uid)) else { return nil }
         let identifier = DomainLayer(of: domain, isHost: target.isHost).identifier
         return .unloaded { [unowned self] in
             try load(identifier, of: uid, at: path, client, peer) { mayOpen($0.manifests) }
@@ -40,7 +40,7 @@ extension Clients {
     private func visibleUser(_ target: DomainTarget, _ client: Client) -> UInt32? {
         let uid = target.uid ?? client.uid
         guard uid == client.uid || client.isRoot, client.identity.engine != .unknown,
-            uid == client.uid || daemon.users.known.contains(uid)
+            uid == client.uid || users.known.contains(uid)
         else { return nil }
         return uid
     }
@@ -57,7 +57,7 @@ extension Clients {
     }
 
     private func domainPaths(of client: Client) -> [String] {
-        guard daemon.users.known.contains(client.uid), let user = try? daemon.users.user(client.uid) else { return [] }
+        guard users.known.contains(client.uid), let user = try? users.user(client.uid) else { return [] }
         let access = user.manifests.access(of: client.identity)
         let names = ((try? user.domains.names()) ?? []).filter { access($0) != .none }
         return names.prefix(Self.mostChildren).compactMap { try? BusNames.domainPath(uid: user.uid, domain: $0) }
@@ -72,7 +72,7 @@ extension Clients {
 
     /// Refuses subscriptions to domains beyond the user's bound.
     func checkDomainSubscriptions(of client: Client, adding count: Int = 1) throws(BusError) {
-        let bound = daemon.configuration.bounds.domainSubscriptions
+        let bound = service.configuration.bounds.domainSubscriptions
         guard client.share.subscriptions[.domains] + count <= bound else {
             throw .limitsExceeded("A user may have \(bound) subscriptions to domains. End some with Unsubscribe.")
         }

@@ -47,7 +47,7 @@ extension Interface.Member {
     ) -> Self {
         .method(name, in: arguments, out: ["generation": "t"]) { object, call in
             do { try daemon.answer(object, call, committing: false, handler) } catch let error as BusError {
-                daemon.logRefusedWrite(error, of: call.peer.credentials.uid)
+                daemon.service.logRefusedWrite(error, of: call.peer.credentials.uid)
                 throw error
             }
         }

@@ -71,7 +71,7 @@ extension Daemon {
 
     /// Logs that a store can't be opened, once for each user and identifier.
     private func logUndeclared(_ identifier: String, _ user: User) {
-        guard Manifest.isName(identifier), noteUndeclared(identifier, of: user.uid) else { return }
+        guard Manifest.isName(identifier), service.noteUndeclared(identifier, of: user.uid) else { return }
         logger.notice(
             """
             The user \(user.uid) asked for the store \(identifier), which no manifest declares for the caller: install a \

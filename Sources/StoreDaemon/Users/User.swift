@@ -16,64 +16,55 @@ final class User {
     let directory: UserDirectory
     let account: UserAccount
     private(set) var database: UserDatabase
-    private unowned let daemon: Daemon
+    private unowned let users: Users
+    private let service: ServiceContext
     private let sharedRoom: SharedRoom
     private var stores: [Text: UserStore] = [:]
     /// About the memory that the stores in use take, in bytes.
     private(set) var memory = 0 { didSet { sharedRoom.memory.count(memory - oldValue) } }
     /// The room for the user's data in the database and on the disk.
-    private(set) lazy var room = UserRoom(of: self, sharing: sharedRoom, in: daemon.service)
+    private(set) lazy var room = UserRoom(of: self, sharing: sharedRoom, in: service)
     /// What replaces a damaged database.
-    private(set) lazy var recovery = UserRecovery(of: self, in: daemon.service) { [uid, unowned daemon] in
-        Self.makeObserver(of: uid, daemon)
-    }
+    private(set) lazy var recovery = UserRecovery(of: self, in: service, countingIn: users.shares)
     /// The manifests that the user's apps have registered.
     private(set) var registered: RegisteredManifests
     /// The keys of stores that never leave the device.
     let localKeys: UserLocalKeys
     /// The user's defaults domains.
-    private(set) lazy var domains = UserDomains(of: self, in: daemon.service, managed: daemon.managed)
+    private(set) lazy var domains = UserDomains(of: self, in: service, managed: users.managed)
 
     /// Opens the user's data. A damaged database is set aside.
-    init(_ uid: UInt32, sharing sharedRoom: SharedRoom, daemon: Daemon) throws {
+    init(_ uid: UInt32, among users: Users, in service: ServiceContext) throws {
         self.uid = uid
-        self.sharedRoom = sharedRoom
-        self.daemon = daemon
-        directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
-        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        database = try UserRecovery.openDatabase(
-            of: uid, in: directory, daemon.service, Self.makeObserver(of: uid, daemon))
-        registered = RegisteredManifests(of: directory, logger: daemon.logger)
-        do { localKeys = try UserLocalKeys(in: directory, service: daemon.service) } catch {
+        self.users = users
+        self.service = service
+        sharedRoom = users.room
+        directory = UserDirectory(of: uid, in: service.configuration.stateDirectory)
+        try directory.prepare(for: directory.owner, logger: service.logger, time: service.environment.time())
+        database = try UserRecovery.openDatabase(of: uid, in: directory, service, users.shares)
+        registered = RegisteredManifests(of: directory, logger: service.logger)
+        do { localKeys = try UserLocalKeys(in: directory, service: service) } catch {
             database.close()
             throw error
         }
         account = try UserAccount(
-            uid, database: database, directory: directory.path, in: daemon.service,
-            reports: Self.makeReports(of: uid, daemon))
-        account.sync.pace = daemon.configuration.pace
-        account.sync.circumstances = daemon.machine.circumstances(of: uid)
+            uid, database: database, directory: directory.path, in: service, reports: Self.makeReports(of: uid, users))
+        account.sync.pace = service.configuration.pace
+        account.sync.circumstances = users.circumstances(of: uid)
         localKeys.user = self
         account.start(for: self)
     }
 
-    /// Counts the time of all work with a user's data as the user's.
-    private static func makeObserver(of uid: UInt32, _ daemon: Daemon) -> WorkObserver {
-        var began = WorkTime()
-        return WorkObserver(
-            begins: { began = WorkTime() }, ends: { [unowned daemon] in daemon.clients.note(began, ofDataOf: uid) })
-    }
-
     /// Passes on what the rest of the service has to know of a user's account.
-    private static func makeReports(of uid: UInt32, _ daemon: Daemon) -> UserAccount.Reports {
+    private static func makeReports(of uid: UInt32, _ users: Users) -> UserAccount.Reports {
         UserAccount.Reports(
-            stateChanged: { daemon.machine.follow($0 || daemon.users.hasAccount) },
-            signedOut: { daemon.armIdleTimer() }, busy: { daemon.clients.share(of: .user(uid)).rest.note($0) })
+            stateChanged: { users.noteAccount(isSignedIn: $0) }, signedOut: { users.onSignOut() },
+            busy: { users.shares.share(of: .user(uid)).rest.note($0) })
     }
 
     /// Applies a reloaded configuration.
     func renewConfiguration() {
-        let configuration = daemon.configuration
+        let configuration = service.configuration
         room.measureAgain()
         account.sync.pace = configuration.pace
         if !account.sync.isSignedIn {
@@ -82,15 +73,15 @@ final class User {
         }
         account.startIfFailed()
         do { try database.space.bound(fileSize: configuration.bounds.largestDatabase) } catch {
-            daemon.logger.error("The size of the database of \(UserName.text(of: uid)) can't be bounded: \(error)")
+            service.logger.error("The size of the database of \(UserName.text(of: uid)) can't be bounded: \(error)")
         }
     }
 
     /// Reads again what apps have registered and which keys never leave the device, because the directory may have been
     /// replaced.
     func readDirectoryAgain() throws {
-        try directory.prepare(for: directory.owner, logger: daemon.logger, time: daemon.environment.time())
-        registered = RegisteredManifests(of: directory, logger: daemon.logger)
+        try directory.prepare(for: directory.owner, logger: service.logger, time: service.environment.time())
+        registered = RegisteredManifests(of: directory, logger: service.logger)
         try localKeys.readAgain(in: directory)
     }
 
@@ -103,7 +94,7 @@ final class User {
     // MARK: Stores
 
     /// The manifests that apply to the user.
-    var manifests: UserManifests { daemon.users.manifests(with: registered) }
+    var manifests: UserManifests { users.manifests(with: registered) }
 
     /// Returns a store, loaded if necessary. The caller must hold it at once (see ``UserStore/hold()``).
     func store(_ identifier: String) throws -> UserStore {
@@ -117,7 +108,7 @@ final class User {
                 account.sync.noteHint()
             }
             try localKeys.keepValues(of: store)
-            return try UserStore(store, of: self, on: daemon.connection)
+            return try UserStore(store, of: self, on: service.connection)
         }
         localKeys.apply(to: store.store)
         try makeRoom(for: store.memory)
@@ -136,10 +127,10 @@ final class User {
         // What is counted may have been removed or replaced by now, also with other users.
         measureStores()
         if total.allows(bytes, besides: memory) { return }
-        daemon.users.measureStores()
+        users.measureStores()
         if total.allows(bytes, besides: memory) { return }
-        daemon.writes.commit()
-        daemon.clients.forgetPaths(of: uid)
+        service.writes.commit()
+        users.forgetPaths(uid)
         if total.allows(bytes, besides: memory) { return }
         throw SharedBound(
             error: .limitsExceeded(
@@ -269,7 +260,7 @@ final class User {
     func register(_ manifest: Manifest, _ bytes: [UInt8]) async throws {
         try await account.files.inTurn { [self] in
             if registered.holds(manifest) { return }
-            let maximum = daemon.configuration.bounds.registeredManifests
+            let maximum = service.configuration.bounds.registeredManifests
             guard registered.count < maximum || registered.has(manifest.applicationIdentifier) else {
                 throw BusError.limitsExceeded("A user may register \(maximum) manifests.")
             }
@@ -286,13 +277,13 @@ final class User {
                         + "together.")
             }
             // Before the manifest counts.
-            if let identifier = manifest.identifier, !daemon.manifests.manifests.declares(identifier) {
+            if let identifier = manifest.identifier, !users.installed.manifests.declares(identifier) {
                 await localKeys.note(manifest, of: identifier)
             }
             let path = try registered.makePath(of: manifest)
             try await account.files.waiting { try PrivateFile.replace(path, with: smaller) }
             registered.note(manifest, smaller.count)
-            daemon.clients.forgetPaths(of: uid)
+            users.forgetPaths(uid)
             localKeys.renew()
         }
     }
@@ -300,7 +291,7 @@ final class User {
     // MARK: Resting and closing
 
     /// Counts what the loop has done for the user since then, unless a call of the user has it.
-    func noteWork(since began: WorkTime) { daemon.clients.note(began, ofDataOf: uid) }
+    func noteWork(since began: WorkTime) { users.shares.note(began, ofDataOf: uid) }
 
     /// Whether no client uses anything of the user's and no background work is due.
     var isIdle: Bool { stores.isEmpty && account.isIdle }

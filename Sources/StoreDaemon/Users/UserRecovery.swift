@@ -14,8 +14,7 @@ internal import SyncEngine
 final class UserRecovery {
     private unowned let user: User
     private let service: ServiceContext
-    /// Makes an observer of the work with a new database.
-    private let makeObserver: @BusActor () -> WorkObserver
+    private let shares: UserShares
     /// Whether the file of a damaged database is still to be set aside.
     private var needsSettingAside = false
     private var pace = Pace()
@@ -27,10 +26,11 @@ final class UserRecovery {
     private var time: UInt64 { service.environment.time() }
     private var path: String { user.directory.path }
 
-    init(of user: User, in service: ServiceContext, observer makeObserver: @escaping @BusActor () -> WorkObserver) {
+    /// - Parameter shares: count the work with a database.
+    init(of user: User, in service: ServiceContext, countingIn shares: UserShares) {
         self.user = user
         self.service = service
-        self.makeObserver = makeObserver
+        self.shares = shares
     }
 
     /// How often a database is opened again within an interval in microseconds, although it seemed to be damaged.
@@ -129,7 +129,7 @@ final class UserRecovery {
     ///   is different.
     private func switchDatabase(isSalvaged: Bool) throws {
         try user.readDirectoryAgain()
-        let next = try Self.openDatabase(of: user.uid, in: user.directory, service, makeObserver())
+        let next = try Self.openDatabase(of: user.uid, in: user.directory, service, shares)
         var changes: [(UserStore, StoreViewChange)] = []
         do {
             let stores = user.storesInUse
@@ -157,16 +157,16 @@ final class UserRecovery {
     // MARK: Opening
 
     /// Opens a user's database. If it is damaged, it is set aside, and a new one is made.
-    /// - Parameter observer: counts the work with it.
+    /// - Parameter shares: count the work with it.
     static func openDatabase(
-        of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ observer: WorkObserver
+        of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ shares: UserShares
     ) throws -> UserDatabase {
         func open() throws -> UserDatabase {
             let configuration = service.configuration
             let database = try UserDatabase(
                 in: directory.path, runtimeDirectory: configuration.runtimeDirectory, limits: configuration.limits,
                 layerLimits: configuration.layerLimits, environment: service.environment)
-            database.observer = observer
+            database.observer = shares.observer(ofDataOf: uid)
             database.onRevert = { [unowned writes = service.writes] in writes.fail(of: uid, $0) }
             try database.space.bound(fileSize: configuration.bounds.largestDatabase)
             return database

@@ -11,9 +11,18 @@ internal import SyncEngine
 /// The users whose data the service has open.
 @BusActor
 final class Users {
-    private unowned let daemon: Daemon
-    private var open: [UInt32: User] = [:]
+    private let service: ServiceContext
+    let shares: UserShares
+    /// The manifests for all users.
+    let installed: ManifestDirectories
+    let managed: ManagedDirectories
     let room = SharedRoom()
+    private lazy var machine = MachineState(in: service) { [unowned self] in all }
+    /// Has clients look up a user's stores again.
+    var forgetPaths: @BusActor (UInt32) -> Void = { _ in }
+    /// Called when a user has signed out.
+    var onSignOut: @BusActor () -> Void = {}
+    private var open: [UInt32: User] = [:]
     private var measuringPace = Pace()
     private var accountsFile = FileStamp("/etc/passwd")
     /// What was read of users whose data isn't open, and when. The look-up of a path that leads nowhere needs it as well.
@@ -23,8 +32,14 @@ final class Users {
     /// Open users for whom it isn't known yet whether their user id was given to another user.
     private var unchecked: Set<UInt32> = []
 
-    init(daemon: Daemon) {
-        self.daemon = daemon
+    init(
+        in service: ServiceContext, sharing shares: UserShares, manifests: ManifestDirectories,
+        managed: ManagedDirectories
+    ) {
+        self.service = service
+        self.shares = shares
+        installed = manifests
+        self.managed = managed
     }
 
     /// Measures the stores in use of all users, unless that was done just now.
@@ -39,7 +54,7 @@ final class Users {
     /// Returns a user's data, opened if necessary.
     func user(_ uid: UInt32) throws -> User {
         if let user = open[uid] { return user }
-        let user = try User(uid, sharing: room, daemon: daemon)
+        let user = try User(uid, among: self, in: service)
         closeIdle()
         (open[uid], read[uid]) = (user, nil)
         unchecked.insert(uid)
@@ -50,7 +65,7 @@ final class Users {
     /// registered ones are this user's, or a former user's with the same user id.
     func manifests(of uid: UInt32) -> UserManifests {
         if let user = open[uid] { return user.manifests }
-        let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory)
+        let directory = UserDirectory(of: uid, in: service.configuration.stateDirectory)
         let now = EventLoop.now
         if let known = read[uid], now < known.time + Self.readAgain { return manifests(with: known.manifests) }
         let registered = RegisteredManifests(of: directory, logger: nil)
@@ -64,8 +79,8 @@ final class Users {
     /// Returns the manifests that apply to a user who has registered these.
     func manifests(with registered: RegisteredManifests) -> UserManifests {
         UserManifests(
-            installed: daemon.manifests.manifests, registered: registered,
-            allowsUndeclared: daemon.configuration.allowsUndeclared)
+            installed: installed.manifests, registered: registered,
+            allowsUndeclared: service.configuration.allowsUndeclared)
     }
 
     /// The most idle users that stay open. A user who was called once is often called again soon.
@@ -73,9 +88,9 @@ final class Users {
 
     /// Closes the data of users whose clients have left, once there are more than ``mostIdle``.
     func closeIdle() {
-        let idle = open.values.filter { $0.isIdle && !daemon.clients.isPresent($0.uid) }
+        let idle = open.values.filter { $0.isIdle && !shares.isPresent($0.uid) }
         if idle.count <= Self.mostIdle { return }
-        daemon.writes.commit()
+        service.writes.commit()
         for user in idle { close(user) }
     }
 
@@ -94,8 +109,8 @@ final class Users {
         switch owner {
         case .user:
             // It may have been opened before the name was known.
-            let time = daemon.environment.time()
-            do { try user.directory.prepare(for: owner, logger: daemon.logger, time: time) } catch { return nil }
+            let time = service.environment.time()
+            do { try user.directory.prepare(for: owner, logger: service.logger, time: time) } catch { return nil }
             unchecked.remove(uid)
             return nil
         case .nameless, .perhapsUser: return nil
@@ -113,7 +128,7 @@ final class Users {
     /// The ids of the users that have data, open or not.
     var known: [UInt32] {
         // What is open may have been removed from under the service.
-        Set(UserDirectory.users(in: daemon.configuration.stateDirectory)).union(open.keys).sorted()
+        Set(UserDirectory.users(in: service.configuration.stateDirectory)).union(open.keys).sorted()
     }
 
     var all: [User] { Array(open.values) }
@@ -121,13 +136,13 @@ final class Users {
     /// Resumes the accounts that are signed in.
     func resumeAccounts() {
         for uid in known {
-            let directory = UserDirectory(of: uid, in: daemon.configuration.stateDirectory).path
+            let directory = UserDirectory(of: uid, in: service.configuration.stateDirectory).path
             do {
                 try AccountFile.removeLeft(in: directory)
                 try AccountFile.removeRemains(in: directory)
                 if AccountFile.exists(in: directory) { try user(uid).rest() }
             } catch {
-                daemon.logger.error(
+                service.logger.error(
                     "The data of \(UserName.text(of: uid)) can't be opened: \(BusError(mapping: error).message)")
             }
         }
@@ -135,6 +150,12 @@ final class Users {
 
     /// Whether an account is signed in, so that the service has work of its own.
     var hasAccount: Bool { open.values.contains { $0.account.sync.isSignedIn } }
+
+    /// Returns what determines the pace of a user's sync besides the settings.
+    func circumstances(of uid: UInt32) -> SyncCircumstances { machine.circumstances(of: uid) }
+
+    /// Follows the machine's state while it matters, because a user has signed in or out.
+    func noteAccount(isSignedIn: Bool) { machine.follow(isSignedIn || hasAccount) }
 
     func close() {
         for user in open.values { user.close() }
