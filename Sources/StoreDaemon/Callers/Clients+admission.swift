@@ -91,13 +91,16 @@ extension Clients {
 
     /// Refuses a call that can't wait. The refusal waits for its user's turn, or the end of the rest, so that a caller who
     /// tries again at once doesn't keep the service busy.
-    private func refuseLater(_ call: IncomingCall, _ error: BusError, _ client: Client) -> Bool {
+    /// - Parameter arguments: how many bytes of arguments the call has, if it was measured.
+    private func refuseLater(
+        _ call: IncomingCall, _ error: BusError, _ client: Client, arguments: Int? = nil
+    ) -> Bool {
         if client.share.mustWait, call.message.expectsReply, let kept = call.kept(withArguments: false) {
             var refusal = WaitingWork(bytes: CallKind.small, takesLong: true, held: .refusal) { [unowned self] in
                 _ = refuse(kept, error, self.client(kept.peer))
             }
             refusal.arguments =
-                call.message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
+                arguments ?? call.message.argumentSize(atMost: CallKind.largestArguments) ?? CallKind.largestArguments
             if (try? client.delivery.wait(refusal)) != nil { return false }
             // Refused now, its caller would call again at once, and everybody's calls would wait behind that.
             if client.share.isInLine {
@@ -120,6 +123,7 @@ extension Clients {
             }
             return refuseLater(call, client.share.mustWait ? Self.resting : Self.unread, client)
         }
+        let arguments: Int? = if case .bytes(let bytes) = size { bytes - CallKind.overhead } else { nil }
         do {
             var work = WaitingWork(bytes: kind.answer, takesLong: kind.mayTakeLong, held: size) { [unowned self] in
                 begin(kept, kind, self.client(kept.peer))
@@ -127,8 +131,8 @@ extension Clients {
             }
             if !call.message.expectsReply {
                 work.kind = .unansweredCall
-            } else if case .bytes(let bytes) = size {
-                work.arguments = bytes - CallKind.overhead
+            } else if let arguments {
+                work.arguments = arguments
             }
             work.object = object(of: call)
             try client.delivery.wait(work)
@@ -138,7 +142,7 @@ extension Clients {
                 begin(call, kind, client)
                 return true
             }
-            return refuseLater(call, error, client)
+            return refuseLater(call, error, client, arguments: arguments)
         }
         return false
     }
