@@ -31,14 +31,14 @@ struct TrimHistoryCommand: ServiceCommand {
 
     func perform() async throws {
         let account = try await service.account()
-        if isatty(STDIN_FILENO) == 1, !change.check, !change.json, try await account.usage().historyBytes > 0 {
+        let bytes = try await Progress.showing("Waiting for the service") { try await account.usage().historyBytes }
+        if bytes > 0, isatty(STDIN_FILENO) == 1, !change.check, !change.json {
             let question = Question(
                 "Remove the earlier values of all stores and settings? [y/N]", default: false, advice: "Answer y or n.")
             guard try question.isYes() else { throw Failure(.refused, "Nothing was changed.") }
         }
         try await change.make("Removing earlier values") {
-            let bytes = try await account.usage().historyBytes
-            return bytes == 0 ? nil : "remove earlier values that take about \(SizeText.text(bytes))"
+            bytes == 0 ? nil : "remove earlier values that take about \(SizeText.text(bytes))"
         } _: {
             _ = try await account.trimHistory()
         }
