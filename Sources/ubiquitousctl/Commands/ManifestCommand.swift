@@ -116,7 +116,9 @@ struct ManifestCheckCommand: ParsableCommand {
 
     /// Returns what would make the service refuse the file if it were installed as it is.
     private func remark() throws -> String? {
-        if !file.hasSuffix(".plist") { return localized("Only files whose names end in .plist are read") }
+        if !file.hasSuffix(".plist") {
+            return "\(file): \(localized("only files whose names end in .plist are read"))"
+        }
         do {
             _ = try ManifestFile.read(file, trusting: isUsers ? geteuid() : ManifestFile.serviceUser)
             if !isUsers { try ManifestFile.checkServiceCanRead(file) }

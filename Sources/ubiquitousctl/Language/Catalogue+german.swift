@@ -297,7 +297,6 @@ extension Catalogue {
         "Nothing was entered.": "Es wurde nichts eingegeben.",
         "Of the earlier values of {1} there is no number {2}; the last is {3}.":
             "{1} hat keinen früheren Wert mit der Nummer {2}; der letzte hat die Nummer {3}.",
-        "Only files whose names end in .plist are read": "Nur Dateien, deren Namen auf .plist enden, werden gelesen",
         "Only one of --json, --raw and --type can be given.":
             "Nur eine der Optionen --json, --raw und --type ist möglich.",
         "Only one of --password-file and --token-file can be standard input.":
@@ -625,6 +624,7 @@ extension Catalogue {
             "seine Unit ist maskiert; „systemctl unmask ubiquitous-store“ beendet das",
         "its user _ubiquitous-store doesn't exist": "seinen Benutzer _ubiquitous-store gibt es nicht",
         "of the store": "des Speichers",
+        "only files whose names end in .plist are read": "nur Dateien, deren Namen auf .plist enden, werden gelesen",
         "standard input": "der Standardeingabe",
         "the file \"{1}\"": "der Datei „{1}“",
         "the former data of {1} was set aside as {2}": "die bisherigen Daten von {1} wurden als {2} beiseitegelegt",
