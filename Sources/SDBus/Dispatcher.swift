@@ -12,6 +12,7 @@ final class Dispatcher {
     /// The messages and microseconds in a round, so that others on the loop get their turn.
     private static let roundLimit = 64
     private static let longestRound: UInt64 = 1000
+    /// How many pieces of a long message are read at once.
     private static let piecesLimit = 8
     /// The number of messages that may wait to be sent before we stop reading.
     private static let writeLimit: UInt64 = 1024
@@ -30,7 +31,7 @@ final class Dispatcher {
     /// The sender of the call being dispatched, once it is admitted, and the time since.
     var timed: (peer: Peer, time: WorkTime)?
     /// The time since the message that is being processed began to be read.
-    private var roundTime = WorkTime()
+    private var readingTime = WorkTime()
     /// Called after an admitted call was dispatched.
     var onDispatched: (@BusActor (Peer, WorkTime) -> Void)?
 
@@ -96,7 +97,7 @@ final class Dispatcher {
     /// If the limit ends it, the socket is still readable, and the next turn of the loop continues.
     fileprivate func dispatch(for connection: BusConnection) {
         // The time of the processor costs a system call, which connections that measure nothing need not make.
-        if onDispatched != nil { roundTime = WorkTime() }
+        if onDispatched != nil { readingTime = WorkTime() }
         let end = EventLoop.now + Self.longestRound
         var count = 0
         var result = process()
@@ -136,7 +137,7 @@ final class Dispatcher {
 
     private func processOne() -> Int32 {
         // Reading a long call takes time as well.
-        if onDispatched != nil { roundTime.restart() }
+        if onDispatched != nil { readingTime.restart() }
         return sd_bus_process(bus, nil)
     }
 
@@ -148,7 +149,7 @@ final class Dispatcher {
 
     /// Does the same for the sender of the message that is being processed, from when that was read.
     func continueTiming(for peer: Peer) {
-        if onDispatched != nil { timed = (peer, roundTime) }
+        if onDispatched != nil { timed = (peer, readingTime) }
     }
 
     func endTiming() {

@@ -10,8 +10,8 @@ extension CChar {
     static let objectPath = CChar(UInt8(ascii: "o"))
     static let signature = CChar(UInt8(ascii: "g"))
 
-    /// Returns the type of number that the elements of an array are, and how many bytes each has; `nil` if they are none.
-    /// A Boolean is none: libsystemd doesn't read arrays of them at once.
+    /// Returns the type of an array's elements and the width of each in bytes, if they are numbers; `nil` if not.
+    /// Booleans don't count, because libsystemd doesn't read arrays of them at once.
     static func number(in contents: UnsafePointer<CChar>) -> (type: CChar, width: Int)? {
         guard strlen(contents) == 1 else { return nil }
         let width: Int? =

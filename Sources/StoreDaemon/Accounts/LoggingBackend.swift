@@ -144,7 +144,8 @@ private struct LoggingPush: RemotePush {
     }
 }
 
-/// Logs the steps of an account. Texts are made only if the log level includes them.
+/// Logs the steps of an account. Texts are made only if the log level includes them. Cycles run on the bus's thread, so
+/// asking for the logger takes no hop there.
 private struct StepLogger: Sendable {
     let user: String
     let logger: @BusActor @Sendable () -> Logger

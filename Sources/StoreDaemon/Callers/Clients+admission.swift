@@ -14,17 +14,17 @@ extension Clients {
         if !call.message.expectsReply {
             client.share.countUnanswered(size(ofUnanswered: call.message) + CallKind.overhead, EventLoop.now)
         }
-        // Calls that expect no reply are bounded already, no reply brings the next one, and their sender may have ended,
-        // after which others expect to find them done.
+        // Calls that expect no reply wait for no turn: how many there are is bounded already, and others expect to find
+        // them done once their sender has ended.
         let isTurn =
             !call.message.expectsReply || shares.turns.count(client.share, canWait: kind.canWait || refusal != nil)
         if let refusal {
             if !call.message.expectsReply { return false }
             return isTurn ? refuse(call, refusal, client) : refuseLater(call, refusal, client)
         }
-        let isLater =
+        let isBehindAnother =
             kind.canWait && client.share.mustWait && client.share.unansweredCalls.hasOne(for: object(of: call))
-        guard isTurn, !isLater, hasRoom(for: kind, client) else { return putOff(call, kind, client) }
+        guard isTurn, !isBehindAnother, hasRoom(for: kind, client) else { return putOff(call, kind, client) }
         begin(call, kind, client)
         return true
     }
@@ -37,6 +37,7 @@ extension Clients {
         return String(path[path.index(after: slash)...])
     }
 
+    /// Counts a part of the answer of a call that is dispatched now.
     private func begin(_ call: IncomingCall, _ kind: CallKind, _ client: Client) {
         if call.message.expectsReply { noteSent(kind.unweighed, to: client, call.peer) }
     }
@@ -111,8 +112,9 @@ extension Clients {
         return refuse(call, error, client)
     }
 
+    /// Has a call wait, or refuses it. Returns true to answer it now after all.
     private func putOff(_ call: IncomingCall, _ kind: CallKind, _ client: Client) -> Bool {
-        // What finds no room is not copied.
+        // What finds no room is not copied, nor what was not measured.
         guard let size = size(ofWaiting: call, kind, client),
             let kept = size == .large || !client.share.hasRoom(toHold: size) ? call : call.kept()
         else {
@@ -138,7 +140,7 @@ extension Clients {
             try client.delivery.wait(work)
         } catch {
             // The user's other programs have taken all room. A program that makes one call at a time goes on.
-            if hasRoom(for: kind, client), client.delivery.isFirstCall(since: shares.turns.question) {
+            if hasRoom(for: kind, client), client.delivery.passesOnce(since: shares.turns.question) {
                 begin(call, kind, client)
                 return true
             }
@@ -218,7 +220,7 @@ struct CallKinds {
     }
 }
 
-/// The costs of a call, as far as its name tells.
+/// The costs of a call, as far as its name tells. Sizes are in bytes.
 struct CallKind {
     /// About the largest size of the answer: small, or too large to be sent once a user's budget is spent.
     let answer: Int

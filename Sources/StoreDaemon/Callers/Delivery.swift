@@ -24,13 +24,20 @@ final class Delivery {
     /// Called after waiting work was done.
     private let settle: () -> Void
 
-    private(set) var unread = 0
-    private(set) var isAsking = false
+    /// The bytes on their way to the client, as far as is known.
+    private var unread = 0
+    /// Whether these count against the user.
     private var isCounted = false
     private var waiting = WaitingLine()
+    /// The number of waiting calls that expect a reply.
     private var waitingCalls = 0
+    /// The question to the bus since which a call has last passed: see ``passesOnce(since:)``.
     private var lastQuestion: UInt64 = 0
+    /// Whether the bus was asked how much the client has not read.
+    private var isAsking = false
+    /// Asks again.
     private var retry: EventSource?
+    /// How long to wait before asking again.
     private var patience = Delivery.shortestPatience
 
     /// The most bytes that may be on their way to a client.
@@ -58,8 +65,9 @@ final class Delivery {
         waiting.isEmpty && fits(bytes, takesLong)
     }
 
-    /// Whether this wasn't asked yet since a question to the bus (``Turns/question``).
-    func isFirstCall(since question: UInt64) -> Bool {
+    /// Lets one call that can't wait pass after each question to the bus (``Turns/question``).
+    /// - Returns: whether none has passed since this one.
+    func passesOnce(since question: UInt64) -> Bool {
         defer { lastQuestion = question }
         return lastQuestion != question
     }

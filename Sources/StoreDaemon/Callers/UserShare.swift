@@ -35,9 +35,13 @@ final class UserShare {
         burst: 256, cost: { $0.cost }, noting: { [weak self] in self?.note($0) }
     ) { $0.sendDue() }
     private let pool: SharePool
+    /// The bytes on their way to the user's clients, except trifles.
     private var unread = 0
+    /// The bytes that the user's waiting calls hold.
     private var held = 0
+    /// The number of the user's waiting refusals.
     private var refusals = 0
+    /// How many of the user's calls have waited.
     private var arrivals: UInt64 = 0
     /// The bytes of changes of which the user's subscribers are still to be told.
     private var changes = 0

@@ -11,7 +11,8 @@ struct WaitingWork {
     /// What a call holds while it waits; `nil` for a signal.
     let held: HeldSize?
     var kind = Kind.call
-    /// How many bytes of arguments a call has that expects a reply. After that, its caller may send as many again.
+    /// The bytes of a call's arguments, because its caller may send as many again once it has the reply; 0 if there is no
+    /// reply or they were not measured.
     var arguments = 0
     /// The last element of the path of a call's object, which all paths of a store have; `nil` for what waits no longer
     /// than it must.

@@ -8,8 +8,8 @@ internal import StoreEngine
 
 /// What has changed in managed settings, by domain and user.
 ///
-/// Merging the files of a domain takes as long as they have keys, and there may be thousands of subscribers. So it is done
-/// once for those to whom the same files apply.
+/// To merge the files of a domain takes time in proportion to their keys, and there may be thousands of subscribers. So
+/// it is done once for all to whom the same files apply.
 @BusActor
 final class ManagedChanges {
     private let former: ManagedSettings

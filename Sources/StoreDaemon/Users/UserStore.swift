@@ -22,8 +22,8 @@ final class UserStore {
     /// The most bytes that its values take in a message; `nil` if they have not been added up.
     private var knownWeight: Int?
 
-    /// About the memory that its values take, in bytes, and at least that. What is removed or replaced counts until
-    /// ``measure()``, because a change for which there is room may still fail.
+    /// About the memory that its values take, in bytes, rather too much than too little: what is removed or replaced
+    /// counts until ``measure()``, because a change for which there is room may still fail.
     private(set) var memory = 0
     /// Whether the user has it in use, so that its memory counts against the user's share.
     var isInUse = false
