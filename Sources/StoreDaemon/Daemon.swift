@@ -154,26 +154,8 @@ package final class Daemon {
 
     /// Begins to answer calls.
     func register() throws {
-        // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
-        // would slow down every use of it.
-        let (clients, turns, connection, writes) = (clients, shares.turns, connection, writes)
-        connection.afterDispatch = {
-            writes.commit()
-            if connection.isDrained { turns.noteDrained() }
-        }
-        connection.onSent = { clients.noteSent($1, to: $0) }
-        turns.ask = { connection.askBus(then: $0) }
-        connection.peers.onVanished = { self.peerVanished($0) }
-        connection.peers.examine = { [self] credentials, done in
-            // These are refused, whatever they are.
-            if subordinates.range(of: credentials.uid) != nil { return done(.success(nil)) }
-            callers.examine(credentials, done)
-        }
-        try connection.admitCalls(
-            { clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) },
-            noteUnanswered: { clients.logUnanswered($0) })
-        connection.onDispatched = { clients.note($1, of: $0) }
-        connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
+        try admitCalls()
+        let clients = clients
         slots = [
             try connection.register(Daemon.interface(self), at: BusNames.managerPath, self),
             try connection.register(Daemon.administration(self), at: BusNames.managerPath, self),
@@ -196,6 +178,30 @@ package final class Daemon {
                 clients.domainChildren(of: prefix, for: peer)
             },
         ]
+    }
+
+    /// Has the clients admit each call, and count what it costs.
+    private func admitCalls() throws {
+        // These closures and the daemon retain each other. The daemon lives as long as the process, and weak references
+        // would slow down every use of it.
+        let (clients, turns, connection, writes) = (clients, shares.turns, connection, writes)
+        connection.afterDispatch = {
+            writes.commit()
+            if connection.isDrained { turns.noteDrained() }
+        }
+        connection.onSent = { clients.noteSent($1, to: $0) }
+        turns.ask = { connection.askBus(then: $0) }
+        connection.peers.onVanished = { self.peerVanished($0) }
+        connection.peers.examine = { [self] credentials, done in
+            // These are refused, whatever they are.
+            if subordinates.range(of: credentials.uid) != nil { return done(.success(nil)) }
+            callers.examine(credentials, done)
+        }
+        try connection.admitCalls(
+            { clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) },
+            noteUnanswered: { clients.logUnanswered($0) })
+        connection.onDispatched = { clients.note($1, of: $0) }
+        connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
     }
 
     // MARK: Events

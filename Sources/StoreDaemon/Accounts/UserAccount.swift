@@ -104,36 +104,10 @@ final class UserAccount {
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
             url = file.url
-            // The file is written first when the user signs in, and a database that replaces a damaged one doesn't know
-            // its account. When a cycle renames the account, the database is written first.
-            let former = database.account.identifier
-            if former != file.account, try database.names.accounts(formerly: [file.account]).contains(former) {
-                file.rename(to: former)
-                try saved.changeAtOnce { $0.rename(to: former) }
-            }
-            let hasSucceeded = former != file.account && file.formerly?.contains(former) == true
-            if former != file.account, !hasSucceeded {
-                _ = try database.enter(account: file.account, bringingValues: file.bringsValues ?? false)
-            }
+            let former = try reconcile(&file)
             if file.isEncrypted == true { try database.names.noteEncrypted() }
             try sync.devices.readOwnName()
-            try service.configuration.check(scheme: file.url)
-            let (protection, problem) = keys.protection(of: file)
-            try service.configuration.check(protection)
-            let backend = try remotes.makeBackend(file.url, file.credentials, protection)
-            if hasSucceeded {
-                var remote = RemoteAccount(identifier: file.account, aliases: [former])
-                remote.isEncrypted = file.isEncrypted == true
-                try sync.signIn(to: backend, asRestored: remote)
-            } else {
-                sync.resume(with: backend, onlyReads: protection.move != nil)
-            }
-            sync.setPaused(file.isPaused ?? false)
-            keys.settle(accountIdentifier)
-            move.watch()
-            if let problem { sync.postpone(problem) }
-            if problem == nil, let obstacle = cycles.obstacle { sync.postpone(obstacle) }
-            cycles.listen()
+            try beginSync(of: file, succeeding: former)
         } catch {
             // Not now, because the user's data may just be being opened.
             if case EngineError.corrupt(let reason) = error {
@@ -145,6 +119,44 @@ final class UserAccount {
             // The log has the failure as a change of the account's state.
             sync.fail(error)
         }
+    }
+
+    /// Has the file and the database name one account.
+    ///
+    /// The file is written first when the user signs in, and a database that replaces a damaged one doesn't know its
+    /// account. When a cycle renames the account, the database is written first.
+    /// - Returns: the account in the database, if that of the file succeeds it once sync begins; otherwise `nil`.
+    private func reconcile(_ file: inout AccountFile) throws -> String? {
+        let present = database.account.identifier
+        if present == file.account { return nil }
+        if try database.names.accounts(formerly: [file.account]).contains(present) {
+            file.rename(to: present)
+            try saved.changeAtOnce { $0.rename(to: present) }
+            return nil
+        }
+        if file.formerly?.contains(present) == true { return present }
+        _ = try database.enter(account: file.account, bringingValues: file.bringsValues ?? false)
+        return nil
+    }
+
+    /// - Parameter former: the account in the database, if that of the file succeeds it.
+    private func beginSync(of file: AccountFile, succeeding former: String?) throws {
+        try service.configuration.check(scheme: file.url)
+        let (protection, problem) = keys.protection(of: file)
+        try service.configuration.check(protection)
+        let backend = try remotes.makeBackend(file.url, file.credentials, protection)
+        if let former {
+            var remote = RemoteAccount(identifier: file.account, aliases: [former])
+            remote.isEncrypted = file.isEncrypted == true
+            try sync.signIn(to: backend, asRestored: remote)
+        } else {
+            sync.resume(with: backend, onlyReads: protection.move != nil)
+        }
+        sync.setPaused(file.isPaused ?? false)
+        keys.settle(accountIdentifier)
+        move.watch()
+        if let obstacle = problem ?? cycles.obstacle { sync.postpone(obstacle) }
+        cycles.listen()
     }
 
     /// Tries again to resume an account that can't be used, because the settings may allow it now.
