@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import table
+from builds import builds
 from measures import MEASURES, Run, progress
 from processes import MeasurementFailed, Programs, end_with_exception
 
@@ -28,12 +29,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--products", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--daemon", type=Path, help="measure this ubiquitous-stored instead of building one")
     parser.add_argument(
+        "--reference", type=Path, metavar="PROGRAM",
+        help="compare with this build of ubiquitous-stored, instead of all of the above")
+    parser.add_argument(
         "--baselines-only", action="store_true", help="without ubiquitous-stored: how noisy is it here?")
     options = parser.parse_args()
-    if options.daemon is not None:
-        options.daemon = options.daemon.resolve()
-        if not os.access(options.daemon, os.X_OK):
-            parser.error(f"{options.daemon}: not a program")
+    for name in ("daemon", "reference"):
+        if (program := getattr(options, name)) is not None:
+            setattr(options, name, program.resolve())
+            if not os.access(program, os.X_OK):
+                parser.error(f"{program}: not a program")
+    if options.reference is not None and (options.row or options.daemon is None):
+        parser.error("--reference compares all calls of two services: leave out --row and --baselines-only")
     return options
 
 
@@ -80,20 +87,14 @@ def heading(run: Run, disturbed: float) -> str:
     )
 
 
-def measure(run: Run, names: list[str]) -> tuple[list[table.Row], bool]:
-    rows, complete = [], True
-    for name in names:
-        function, without_daemon = MEASURES[name]
-        if run.programs.daemon is None and not without_daemon:
-            continue
-        progress(name)
-        try:
-            rows += function(run)
-        except (MeasurementFailed, OSError) as error:
-            progress(f"  failed: {error}")
-            rows.append(table.Row(name, "**failed**", str(error).replace("|", "\\|").replace("\n", " ")))
-            complete = False
-    return rows, complete
+def measure(name: str, function) -> tuple[list[table.Row], bool]:
+    """Returns the rows of a measure, or one that says why it failed."""
+    progress(name)
+    try:
+        return function(), True
+    except (MeasurementFailed, OSError) as error:
+        progress(f"  failed: {error}")
+        return [table.Row(name, "**failed**", str(error).replace("|", "\\|").replace("\n", " "))], False
 
 
 def main() -> int:
@@ -109,9 +110,17 @@ def main() -> int:
             quick=options.quick,
         )
         disturbed = busy()
-        rows, complete = measure(run, [name for name in MEASURES if not options.row or name in options.row])
+        if options.reference is not None:
+            measured = [measure("builds", lambda: builds(run, options.reference))]
+        else:
+            measured = [
+                measure(name, lambda function=function: function(run))
+                for name, (function, without_daemon) in MEASURES.items()
+                if (daemon is not None or without_daemon) and (not options.row or name in options.row)
+            ]
+        rows = [row for found, _ in measured for row in found]
         print(f"\n{heading(run, disturbed)}\n\n{table.markdown(rows)}")
-    return 0 if complete else 1
+    return 0 if all(complete for _, complete in measured) else 1
 
 
 sys.exit(main())
