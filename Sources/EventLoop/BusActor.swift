@@ -23,7 +23,7 @@ public actor BusActor {
     /// - Throws: what `body` throws.
     @inlinable
     @inline(__always)
-    public static func assumeIsolated<T: Sendable>(_ body: @BusActor () throws -> T) rethrows -> T {
+    package static func assumeIsolated<T: Sendable>(_ body: @BusActor () throws -> T) rethrows -> T {
         EventLoop.shared.checkIsolated()
         typealias Unisolated = () throws -> T
         // As in MainActor.assumeIsolated: isolation doesn't affect how a synchronous function is called, and the thread

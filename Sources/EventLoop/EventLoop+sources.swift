@@ -4,52 +4,52 @@ internal import CSystemd
 internal import Glibc
 
 /// What a file descriptor is ready for, or should be waited for.
-public struct Readiness: OptionSet, Sendable {
+package struct Readiness: OptionSet, Sendable {
     /// The bits of epoll.
-    public let rawValue: UInt32
+    package let rawValue: UInt32
 
     /// Makes a value from epoll's bits.
-    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Reading won't block (EPOLLIN).
-    public static let read = Readiness(rawValue: EPOLLIN.rawValue)
+    package static let read = Readiness(rawValue: EPOLLIN.rawValue)
     /// Writing won't block (EPOLLOUT).
-    public static let write = Readiness(rawValue: EPOLLOUT.rawValue)
+    package static let write = Readiness(rawValue: EPOLLOUT.rawValue)
     /// An error is pending (EPOLLERR). Always reported.
-    public static let error = Readiness(rawValue: EPOLLERR.rawValue)
+    package static let error = Readiness(rawValue: EPOLLERR.rawValue)
     /// The other end has hung up (EPOLLHUP). Always reported.
-    public static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
+    package static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
 }
 
 /// The events to watch for in a directory.
-public struct DirectoryEvents: OptionSet, Sendable {
+package struct DirectoryEvents: OptionSet, Sendable {
     /// The bits of inotify.
-    public let rawValue: UInt32
+    package let rawValue: UInt32
 
     /// Makes a value from inotify's bits.
-    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// A file appears (IN_CREATE); it may have no contents yet.
-    public static let created = DirectoryEvents(rawValue: UInt32(IN_CREATE))
+    package static let created = DirectoryEvents(rawValue: UInt32(IN_CREATE))
     /// A file is removed (IN_DELETE).
-    public static let removed = DirectoryEvents(rawValue: UInt32(IN_DELETE))
+    package static let removed = DirectoryEvents(rawValue: UInt32(IN_DELETE))
     /// A file is moved in, as in an atomic replacement, or out (IN_MOVED_TO, IN_MOVED_FROM).
-    public static let moved = DirectoryEvents(rawValue: UInt32(IN_MOVED_TO | IN_MOVED_FROM))
+    package static let moved = DirectoryEvents(rawValue: UInt32(IN_MOVED_TO | IN_MOVED_FROM))
     /// A file that was open for writing is closed (IN_CLOSE_WRITE).
-    public static let written = DirectoryEvents(rawValue: UInt32(IN_CLOSE_WRITE))
+    package static let written = DirectoryEvents(rawValue: UInt32(IN_CLOSE_WRITE))
     /// Metadata of a file change (IN_ATTRIB).
-    public static let attributes = DirectoryEvents(rawValue: UInt32(IN_ATTRIB))
+    package static let attributes = DirectoryEvents(rawValue: UInt32(IN_ATTRIB))
     /// The directory itself is removed or moved away (IN_DELETE_SELF, IN_MOVE_SELF); reported without a name.
-    public static let gone = DirectoryEvents(rawValue: UInt32(IN_DELETE_SELF | IN_MOVE_SELF))
+    package static let gone = DirectoryEvents(rawValue: UInt32(IN_DELETE_SELF | IN_MOVE_SELF))
     /// Everything that can change the contents of the directory's files.
-    public static let contents: DirectoryEvents = [.created, .removed, .moved, .written, .gone]
+    package static let contents: DirectoryEvents = [.created, .removed, .moved, .written, .gone]
 }
 
 /// The loop doesn't keep these sources: hold the returned source as long as it should wait.
 extension EventLoop {
     /// Returns after a while, during which others have the thread.
     @BusActor
-    public static func pause(_ duration: Duration) async {
+    package static func pause(_ duration: Duration) async {
         var timer: EventSource?
         await withCheckedContinuation { continuation in timer = shared.after(duration) { continuation.resume() } }
         withExtendedLifetime(timer) {}
@@ -63,7 +63,7 @@ extension EventLoop {
     ///
     /// The corresponding C function is ``sd_event_add_time``.
     @BusActor
-    public func after(
+    package func after(
         _ delay: Duration,
         accuracy: Duration = .milliseconds(1),
         _ action: @escaping @BusActor () -> Void
@@ -94,7 +94,7 @@ extension EventLoop {
     ///
     /// The corresponding C function is ``sd_event_add_signal``.
     @BusActor
-    public func onSignal(_ number: Int32, _ action: @escaping @BusActor () -> Void) -> EventSource {
+    package func onSignal(_ number: Int32, _ action: @escaping @BusActor () -> Void) -> EventSource {
         let source = EventSource { _, _ in action() }
         let result = source.attach {
             sd_event_add_signal(
@@ -113,7 +113,7 @@ extension EventLoop {
     ///
     /// The caller keeps `fd`, which must stay open while the source lives.
     @BusActor
-    public func onReadable(_ fd: Int32, _ action: @escaping @BusActor () -> Void) -> EventSource {
+    package func onReadable(_ fd: Int32, _ action: @escaping @BusActor () -> Void) -> EventSource {
         onReady(fd, for: .read) { _ in action() }
     }
 
@@ -123,7 +123,7 @@ extension EventLoop {
     ///
     /// The corresponding C function is ``sd_event_add_io``.
     @BusActor
-    public func onReady(
+    package func onReady(
         _ fd: Int32,
         for readiness: Readiness,
         _ action: @escaping @BusActor (Readiness) -> Void
@@ -150,7 +150,7 @@ extension EventLoop {
     ///
     /// The corresponding C function is ``sd_event_add_inotify``.
     @BusActor
-    public func watch(
+    package func watch(
         directory path: String,
         mask: DirectoryEvents = .contents,
         _ action: @escaping @BusActor (_ name: String?) -> Void
@@ -177,7 +177,7 @@ extension EventLoop {
     ///
     /// - Throws: ``EventLoopError`` if the kernel doesn't report networks to this process, as in some sandboxes.
     @BusActor
-    public func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(EventLoopError) -> EventSource {
+    package func watchRoutes(_ action: @escaping @BusActor () -> Void) throws(EventLoopError) -> EventSource {
         let descriptor = shim_route_socket()
         try check(descriptor, "listening to routes")
         let source = EventSource { _, _ in action() }

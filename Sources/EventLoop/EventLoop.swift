@@ -11,9 +11,11 @@ internal import Synchronization
 ///
 /// It waits, in no order, for jobs of the actor (a queue, and an eventfd that is written when the queue was empty) and
 /// for sources: those made by the methods of this class, and the bus's sockets.
-public final class EventLoop: SerialExecutor, TaskExecutor {
+@usableFromInline
+package final class EventLoop: SerialExecutor, TaskExecutor {
     /// The loop of this process.
-    public static let shared = EventLoop()
+    @usableFromInline
+    package static let shared = EventLoop()
 
     private struct Queue {
         var jobs: [UnownedJob] = []
@@ -45,7 +47,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     /// - Returns: the code passed to ``exit(_:)``.
     ///
     /// The corresponding C function is ``sd_event_loop``.
-    public static func runOnThisThread(
+    package static func runOnThisThread(
         handling signals: [Int32] = [], _ main: @escaping @BusActor @Sendable () async throws -> Int32?
     ) -> Int32 {
         var blocked = sigset_t()
@@ -78,7 +80,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     ///
     /// - Parameter code: the result of ``runOnThisThread(handling:_:)``.
     @BusActor
-    public func exit(_ code: Int32) {
+    package func exit(_ code: Int32) {
         sd_event_exit(event, code)
     }
 
@@ -89,19 +91,19 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     /// The corresponding C function is ``sd_event_set_watchdog``.
     @BusActor
     @discardableResult
-    public func enableWatchdog() -> Bool {
+    package func enableWatchdog() -> Bool {
         sd_event_set_watchdog(event, 1) > 0
     }
 
     /// Microseconds of CLOCK_MONOTONIC.
-    public static var now: UInt64 {
+    package static var now: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
     /// Microseconds of the processor's time that the calling thread has had.
-    public static var processorTime: UInt64 {
+    package static var processorTime: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
@@ -110,7 +112,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     // MARK: Executor
 
     /// Queues a job of the actor. May be called from any thread.
-    public func enqueue(_ job: consuming ExecutorJob) {
+    @usableFromInline
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let (wasEmpty, needsThread) = queue.withLock { queue in
             defer {
@@ -128,7 +131,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     /// A task without this preference resumes on the process's thread pool before it returns to the actor. That costs
     /// two thread switches per reply, and a pool that wakes up every second from then on.
     @discardableResult
-    public static func task<Value: Sendable>(
+    package static func task<Value: Sendable>(
         _ body: sending @escaping @BusActor () async -> Value
     ) -> Task<Value, Never> {
         Task(executorPreference: shared, operation: body)
@@ -137,19 +140,21 @@ public final class EventLoop: SerialExecutor, TaskExecutor {
     /// Starts a task of the actor, and runs it up to its first wait before this returns.
     @BusActor
     @discardableResult
-    public static func immediateTask<Value: Sendable>(
+    package static func immediateTask<Value: Sendable>(
         _ body: sending @escaping @BusActor () async -> Value
     ) -> Task<Value, Never> {
         Task.immediate(executorPreference: shared, operation: body)
     }
 
     /// Traps unless the caller is on the loop's thread.
-    public func checkIsolated() {
+    @usableFromInline
+    package func checkIsolated() {
         precondition(isOnThread, "this belongs to the event loop's thread (BusActor)")
     }
 
     /// Whether the caller is on the loop's thread.
-    public func isIsolatingCurrentContext() -> Bool? {
+    @usableFromInline
+    package func isIsolatingCurrentContext() -> Bool? {
         isOnThread
     }
 

@@ -4,9 +4,9 @@ internal import CSystemd
 internal import Glibc
 
 /// The kernel can't watch what the event loop should wait for.
-public struct EventLoopError: Error, Equatable, CustomStringConvertible {
+package struct EventLoopError: Error, Equatable, CustomStringConvertible {
     /// The errno, positive.
-    public let code: Int32
+    package let code: Int32
     /// What was being done.
     private let action: String
 
@@ -17,7 +17,7 @@ public struct EventLoopError: Error, Equatable, CustomStringConvertible {
     }
 
     /// What was being done, and the kernel's reason.
-    public var description: String {
+    package var description: String {
         "\(action): \(String(cString: strerror(code)))"
     }
 }

@@ -8,7 +8,7 @@ internal import CSystemd
 ///
 /// The corresponding C type is ``sd_event_source``.
 @BusActor
-public final class EventSource {
+package final class EventSource {
     /// The action: gets the file's name if a directory is watched, and what a descriptor is ready for.
     typealias Action = @BusActor (_ name: String?, _ readiness: Readiness) -> Void
 
@@ -28,7 +28,7 @@ public final class EventSource {
     /// Stops waiting. The action is released and not called again.
     ///
     /// The corresponding C function is ``sd_event_source_disable_unref``.
-    public func cancel() {
+    package func cancel() {
         source = sd_event_source_disable_unref(source)
         action = nil
     }

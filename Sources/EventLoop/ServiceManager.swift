@@ -7,6 +7,6 @@ internal import CSystemd
 /// The corresponding C function is ``sd_notify``.
 ///
 /// - Parameter state: lines of assignments, as in sd_notify(3).
-public func notifyServiceManager(_ state: String) {
+package func notifyServiceManager(_ state: String) {
     sd_notify(0, state)
 }

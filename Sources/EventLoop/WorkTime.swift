@@ -2,17 +2,17 @@
 
 /// Measures how long a piece of work keeps the loop's thread busy.
 @BusActor
-public struct WorkTime {
+package struct WorkTime {
     private var wall = EventLoop.now
     private var processor = EventLoop.processorTime
 
     /// Begins now.
-    public init() {}
+    package init() {}
 
     /// Returns the processor time since the beginning, in microseconds. While other processes run, the work delays
     /// nobody.
     /// - Parameter shortest: the shortest time that counts. Less is 0, because the exact time costs a system call.
-    public func taken(ifAtLeast shortest: UInt64) -> UInt64 {
+    package func taken(ifAtLeast shortest: UInt64) -> UInt64 {
         guard EventLoop.now >= wall + shortest else { return 0 }
         let now = EventLoop.processorTime
         return now >= processor + shortest ? now - processor : 0

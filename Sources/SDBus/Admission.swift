@@ -21,7 +21,7 @@ extension BusConnection {
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
-    public func admitCalls(
+    package func admitCalls(
         _ admit: @escaping @BusActor (IncomingCall) -> Bool,
         ifUnanswered considersUnanswered: @escaping @BusActor (Peer) -> Bool = { _ in true },
         noteUnanswered: @escaping @BusActor (Peer) -> Void = { _ in }
@@ -48,11 +48,11 @@ extension BusConnection {
 
 /// A call before its object is looked up.
 @BusActor
-public struct IncomingCall {
+package struct IncomingCall {
     /// The call, positioned at the beginning of its arguments.
-    public let message: Message
+    package let message: Message
     /// The caller.
-    public let peer: Peer
+    package let peer: Peer
     private let connection: BusConnection
 
     init(_ message: Message, _ peer: Peer, _ connection: BusConnection) {
@@ -62,7 +62,7 @@ public struct IncomingCall {
     }
 
     /// Answers with an error.
-    public func refuse(_ error: BusError) {
+    package func refuse(_ error: BusError) {
         // Without a connection there is no one to tell.
         try? message.sendError(error, weighedFor: peer, on: connection)
     }
@@ -72,7 +72,7 @@ public struct IncomingCall {
     ///
     /// - Parameter hasArguments: whether to keep the arguments, which a refusal doesn't need.
     /// - Returns: `nil` if the arguments are broken.
-    public func kept(withArguments hasArguments: Bool = true) -> IncomingCall? {
+    package func kept(withArguments hasArguments: Bool = true) -> IncomingCall? {
         defer { try? message.rewind() }
         return message.copy(on: connection.bus, withArguments: hasArguments).map {
             IncomingCall($0, peer, connection)
@@ -83,7 +83,7 @@ public struct IncomingCall {
     ///
     /// It handles calls of registered interfaces, reading properties, and Ping. Other calls, which libsystemd would have
     /// answered itself, are refused with LimitsExceeded, because libsystemd can't be asked a second time.
-    public func dispatch() {
+    package func dispatch() {
         let outer = connection.dispatcher.timed
         connection.dispatcher.beginTiming(peer)
         defer {

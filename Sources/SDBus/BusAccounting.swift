@@ -8,7 +8,7 @@ extension BusConnection {
     /// Returns how many bytes dbus-broker would still hold for a user's connections; `nil` if it doesn't know the user.
     ///
     /// - Throws: ``BusError`` if the bus doesn't tell.
-    public func allowance(of uid: UInt32) async throws -> Int? {
+    package func allowance(of uid: UInt32) async throws -> Int? {
         var bytes: Int?
         try await readStatistic("UserAccounting", ofEach: "ua(suu)a{ua{su}}") { account in
             let isMeant = try account.readUInt32() == uid
@@ -27,7 +27,7 @@ extension BusConnection {
     /// Returns how many bytes the bus holds for a connection that has not read them.
     ///
     /// - Throws: ``BusError`` if the bus doesn't tell.
-    public func undeliveredBytes(to name: String) async throws -> Int {
+    package func undeliveredBytes(to name: String) async throws -> Int {
         if !reportsOnlyTotals, let bytes = try? await bytesAlone(of: name) { return bytes }
         guard let bytes = try await accounting.bytes(of: name) else {
             throw BusError.notSupported("The bus doesn't say what it holds for a connection.")

@@ -69,7 +69,7 @@ extension BusConnection {
     /// Asks the bus something. Its answer comes after all calls to this connection that the bus has read before.
     ///
     /// - Parameter answered: is called once, also if there is no answer, or no bus.
-    public func askBus(then answered: @escaping @BusActor () -> Void) {
+    package func askBus(then answered: @escaping @BusActor () -> Void) {
         do {
             guard isBusClient else { return answered() }
             try start(try newBusCall("GetId"), timeout: nil) { _ in answered() }

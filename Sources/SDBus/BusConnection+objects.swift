@@ -12,7 +12,7 @@ extension BusConnection {
     ///   table is invalid.
     ///
     /// The corresponding C function is ``sd_bus_add_object_vtable``.
-    public func register<Object: AnyObject>(
+    package func register<Object: AnyObject>(
         _ interface: Interface<Object>,
         at path: String,
         _ object: Object
@@ -42,7 +42,7 @@ extension BusConnection {
     /// - Throws: ``BusError`` if the path is invalid, or if a name or signature in the table is.
     ///
     /// The corresponding C function is ``sd_bus_add_fallback_vtable``.
-    public func register<Object: AnyObject>(
+    package func register<Object: AnyObject>(
         _ interface: Interface<Object>,
         under prefix: String,
         find: @escaping @BusActor (_ path: String, _ peer: Peer) throws -> Located<Object>?
@@ -71,7 +71,7 @@ extension BusConnection {
     /// - Throws: ``BusError`` if the path is invalid.
     ///
     /// The corresponding C function is ``sd_bus_add_node_enumerator``.
-    public func enumerate(
+    package func enumerate(
         under prefix: String,
         _ children: @escaping @BusActor (_ prefix: String, _ peer: Peer) -> [String]
     ) throws(BusError) -> Slot {

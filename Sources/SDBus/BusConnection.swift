@@ -22,17 +22,17 @@ public final class BusConnection {
     public let uniqueName: String?
 
     /// Called once after each round of dispatching: after at most 64 messages, or a millisecond.
-    public var afterDispatch: (@BusActor () -> Void)?
+    package var afterDispatch: (@BusActor () -> Void)?
     /// Whether the last round has dispatched all that had arrived. If not, the next one follows at once.
-    public internal(set) var isDrained = true
+    package internal(set) var isDrained = true
     /// Whether calls of peers that aren't known yet, or were examined (``Peers/examine``), are still to be dispatched.
-    public var holdsCalls: Bool { admission?.arrivals.holdsCalls ?? false }
+    package var holdsCalls: Bool { admission?.arrivals.holdsCalls ?? false }
     /// Called when the other end is gone, or doesn't speak D-Bus; not after ``close()``. All calls have failed by then.
-    public var onDisconnect: (@BusActor () -> Void)?
+    package var onDisconnect: (@BusActor () -> Void)?
     /// Called with each answer and each signal to a peer, and its size in bytes.
-    public var onSent: (@BusActor (Peer, Int) -> Void)?
+    package var onSent: (@BusActor (Peer, Int) -> Void)?
     /// Called after each call that was admitted, whoever answers it, with its sender and the time since.
-    public var onDispatched: (@BusActor (Peer, WorkTime) -> Void)? {
+    package var onDispatched: (@BusActor (Peer, WorkTime) -> Void)? {
         get { dispatcher.onDispatched }
         set { dispatcher.onDispatched = newValue }
     }
@@ -41,17 +41,17 @@ public final class BusConnection {
     /// is that user.
     ///
     /// - Returns: whether the call's measured time has it.
-    public func leaveOut(_ microseconds: UInt64, for uid: UInt32) -> Bool {
+    package func leaveOut(_ microseconds: UInt64, for uid: UInt32) -> Bool {
         dispatcher.leaveOut(microseconds, for: uid)
     }
 
     /// Decides by its size whether to send a method's answer of more than ``Message/largeAnswer`` bytes. If it returns
     /// false, the answer is dropped, and it has taken over the call, as ``admitCalls(_:)`` describes.
-    public var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?
+    package var admitLargeAnswer: (@BusActor (IncomingCall, Int) -> Bool)?
     /// The senders of messages.
-    public let peers: Peers
+    package let peers: Peers
     /// The names that this connection owns.
-    public let names: OwnedNames
+    package let names: OwnedNames
 
     let dispatcher: Dispatcher
     let objects = ObjectTable()
@@ -93,7 +93,7 @@ public final class BusConnection {
     /// - Throws: ``BusError`` if there is no bus, or if it refuses.
     ///
     /// The corresponding C functions are ``sd_bus_new``, ``sd_bus_set_address`` and ``sd_bus_start``.
-    public static func open(
+    package static func open(
         _ address: BusAddress, description: String, leavingFilteringToBus leavesFilteringToBus: Bool = false
     ) throws(BusError) -> BusConnection {
         let address = try address.resolved()
@@ -131,7 +131,7 @@ public final class BusConnection {
     /// Both are on the same thread, so blocking on one (``flush()``) may wait for the other forever.
     ///
     /// - Throws: ``BusError`` if there are no file descriptors left.
-    public static func pair() throws(BusError) -> (BusConnection, BusConnection) {
+    package static func pair() throws(BusError) -> (BusConnection, BusConnection) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw BusError(errno: errno, "a pair of sockets") }
@@ -162,7 +162,7 @@ public final class BusConnection {
     /// - Throws: ``BusError`` if the path, interface, member or destination is invalid.
     ///
     /// The corresponding C functions are ``sd_bus_message_new_signal`` and ``sd_bus_message_set_destination``.
-    public func newSignal(
+    package func newSignal(
         _ path: String,
         _ interface: String,
         _ member: String,
@@ -182,7 +182,7 @@ public final class BusConnection {
     /// - Parameter build: writes the arguments.
     /// - Throws: ``BusError`` if the connection is gone, or if the signal would be larger than
     ///   ``Message/largestAnswer``; what `build` throws.
-    public func signal(
+    package func signal(
         _ path: String,
         _ interface: String,
         _ member: String,
@@ -199,7 +199,7 @@ public final class BusConnection {
     /// Waits until everything is sent.
     ///
     /// The corresponding C function is ``sd_bus_flush``.
-    public func flush() {
+    package func flush() {
         sd_bus_flush(bus)
     }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the bus knows of a connection. It was recorded when the connection was made, and the bus vouches for it.
-public struct Credentials: Sendable, Equatable {
+package struct Credentials: Sendable, Equatable {
     /// The user's id.
-    public var uid: UInt32
+    package var uid: UInt32
     /// The process's id. The process may have ended, and the id may be another's by now.
-    public var pid: Int32?
+    package var pid: Int32?
     /// The ids of the user's groups, including the primary one; empty if the bus doesn't tell.
-    public var groups: [UInt32]
+    package var groups: [UInt32]
 
     /// Makes credentials, for tests and for connections without a bus.
-    public init(uid: UInt32, pid: Int32? = nil, groups: [UInt32] = []) {
+    package init(uid: UInt32, pid: Int32? = nil, groups: [UInt32] = []) {
         self.uid = uid
         self.pid = pid
         self.groups = groups

@@ -16,9 +16,9 @@ internal import Glibc
 
 /// A part of this process's allowance at the bus that others can't fill, as long as this object exists.
 @BusActor
-public final class HeldAllowance {
+package final class HeldAllowance {
     /// The number of bytes that are held.
-    public private(set) var bytes = 0
+    package private(set) var bytes = 0
     private var sockets: [Int32] = []
 
     /// The bytes that a message may announce; dbus-broker accepts 128 MiB.
@@ -64,7 +64,7 @@ extension BusConnection {
     ///   user that has filled its share leaves less to the next.
     /// - Returns: `nil` if there is nothing to hold: on a bus other than dbus-broker, on one that doesn't tell, if less
     ///   is left already, and if the system grants no memory that it doesn't have.
-    public func holdAllowance(leaving rest: Int) async -> HeldAllowance? {
+    package func holdAllowance(leaving rest: Int) async -> HeldAllowance? {
         // A bus without an allowance answers with an error, as does one that doesn't tell us.
         guard let left = try? await allowance(of: geteuid()), left > rest, Self.memoryIsLent else { return nil }
         let socket = dispatcher.socket

@@ -6,29 +6,29 @@
 /// bus, ``BusConnection/register(_:under:find:)`` many.
 ///
 /// As far as libsystemd is concerned, any caller may call any method. The handlers decide.
-public struct Interface<Object: AnyObject>: Sendable {
+package struct Interface<Object: AnyObject>: Sendable {
     /// Handles a call: by answering it, by keeping it to answer later, or by throwing.
     ///
     /// An error that isn't a ``BusError`` reaches the caller as Failed, with its description.
-    public typealias Handler = @BusActor (Object, MethodCall) throws -> Void
+    package typealias Handler = @BusActor (Object, MethodCall) throws -> Void
     /// Appends a property's value to a message. It must not wait for anything.
-    public typealias Getter = @BusActor (Object, Message, Peer) throws -> Void
+    package typealias Getter = @BusActor (Object, Message, Peer) throws -> Void
 
     /// The name, such as `org.freedesktop.DBus.Properties`.
-    public let name: String
+    package let name: String
     /// The members, in the order of introspection.
-    public let members: [Member]
+    package let members: [Member]
 
     /// Makes an interface from its parts.
-    public init(_ name: String, _ members: [Member]) {
+    package init(_ name: String, _ members: [Member]) {
         self.name = name
         self.members = members
     }
 
     /// A method, signal or property.
-    public struct Member: Sendable {
+    package struct Member: Sendable {
         /// The name.
-        public let name: String
+        package let name: String
         let kind: Kind
 
         enum Kind: Sendable {
@@ -45,7 +45,7 @@ public struct Interface<Object: AnyObject>: Sendable {
         ///   - sensitive: whether the memory of calls and replies is erased after use.
         ///
         /// The corresponding C macro is ``SD_BUS_METHOD_WITH_NAMES_OFFSET``.
-        public static func method(
+        package static func method(
             _ name: String,
             in arguments: KeyValuePairs<String, String> = [:],
             out results: KeyValuePairs<String, String> = [:],
@@ -64,7 +64,7 @@ public struct Interface<Object: AnyObject>: Sendable {
         /// Makes a signal, for introspection. ``BusConnection/newSignal(_:_:_:to:)`` makes one to send.
         ///
         /// The corresponding C macro is ``SD_BUS_SIGNAL_WITH_NAMES``.
-        public static func signal(_ name: String, _ arguments: KeyValuePairs<String, String> = [:]) -> Member {
+        package static func signal(_ name: String, _ arguments: KeyValuePairs<String, String> = [:]) -> Member {
             Member(name: name, kind: .signal(arguments.map(Argument.init)))
         }
 
@@ -75,7 +75,7 @@ public struct Interface<Object: AnyObject>: Sendable {
         /// - Parameter type: the signature of the value.
         ///
         /// The corresponding C macro is ``SD_BUS_PROPERTY``.
-        public static func unguardedProperty(
+        package static func unguardedProperty(
             _ name: String,
             _ type: String,
             changes: PropertyChanges,
@@ -87,7 +87,7 @@ public struct Interface<Object: AnyObject>: Sendable {
 }
 
 /// How a property changes. It can't announce changes, because PropertiesChanged is a broadcast to every user.
-public enum PropertyChanges: Sendable {
+package enum PropertyChanges: Sendable {
     /// It changes without a signal (EmitsChangedSignal is `false`).
     case silently
     /// It never changes (EmitsChangedSignal is `const`).

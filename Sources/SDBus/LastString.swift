@@ -30,16 +30,16 @@ struct LastString {
 }
 
 /// The last method. If it is called again, as it mostly is, what is known of it is found without its name.
-public struct LastMethod {
+package struct LastMethod {
     private var interface = LastString()
     private var member = LastString()
 
     /// Begins without a method.
-    public init() {}
+    package init() {}
 
     /// Remembers the method of a call.
     /// - Returns: whether it is the same as the last one, with the same interface, or again without one.
-    public mutating func note(_ call: Message) -> Bool {
+    package mutating func note(_ call: Message) -> Bool {
         let isSameInterface = interface.note(sd_bus_message_get_interface(call.message))
         return member.note(sd_bus_message_get_member(call.message)) && isSameInterface
     }

@@ -6,22 +6,22 @@ internal import Glibc
 /// The sizes of messages, which libsystemd knows but doesn't tell.
 extension Message {
     /// The largest answer or signal, in bytes: half of what the system bus accepts before it disconnects the sender.
-    public static let largestAnswer = 16 << 20
+    package static let largestAnswer = 16 << 20
 
     /// The size in bytes that few answers exceed. Each larger one is decided on separately
     /// (``BusConnection/admitLargeAnswer``).
-    public static let largeAnswer = 1 << 20
+    package static let largeAnswer = 1 << 20
 
     /// Returns about how many bytes the arguments of an incoming message have; `nil` if they have more than `limit`, or
     /// can't be read.
     ///
     /// It takes no longer than for `limit` bytes, and leaves the message at its beginning.
-    public func argumentSize(atMost limit: Int) -> Int? { try? readableArgumentSize(atMost: limit) }
+    package func argumentSize(atMost limit: Int) -> Int? { try? readableArgumentSize(atMost: limit) }
 
     /// Does the same as ``argumentSize(atMost:)``.
     ///
     /// - Throws: ``BusError`` (InvalidArgs) if the arguments can't be read.
-    public func readableArgumentSize(atMost limit: Int) throws(BusError) -> Int? {
+    package func readableArgumentSize(atMost limit: Int) throws(BusError) -> Int? {
         var size = 0
         defer { try? rewind() }
         try measure(&size, limit)

@@ -9,13 +9,13 @@ internal import Glibc
 /// If the last reference is released without an answer, the caller gets an error.
 ///
 /// Not Sendable: it is held and released by code of ``BusActor`` only.
-public final class MethodCall {
+package final class MethodCall {
     /// The call, positioned at its arguments.
-    public private(set) var message: Message
+    package private(set) var message: Message
     /// The caller.
-    public let peer: Peer
+    package let peer: Peer
     /// Whether ``reply(_:)`` or ``fail(_:)`` was called.
-    public private(set) var isAnswered = false
+    package private(set) var isAnswered = false
     /// The owner of the reply's signature, to which libsystemd keeps a pointer in `message`.
     private let table: VTable?
     private let connection: BusConnection
@@ -33,7 +33,7 @@ public final class MethodCall {
 
     /// Releases the arguments, and whatever else came with the call. From now on it can only be answered.
     @BusActor
-    public func releaseArguments() {
+    package func releaseArguments() {
         if let copy = message.copy(on: connection.bus, withArguments: false) { message = copy }
     }
 
@@ -44,7 +44,7 @@ public final class MethodCall {
     /// - Throws: ``BusError`` if the connection is gone.
     ///
     /// The corresponding C functions are ``sd_bus_message_new_method_return`` and ``sd_bus_send``.
-    public func reply(_ build: (Message) throws -> Void = { _ in }) throws(BusError) {
+    package func reply(_ build: (Message) throws -> Void = { _ in }) throws(BusError) {
         guard takeTurn() else { return }
         do {
             try message.sendReturn(build, weighedFor: peer, on: connection)
@@ -56,7 +56,7 @@ public final class MethodCall {
     /// Answers with an error, if an answer is expected and none was given.
     ///
     /// The corresponding C function is ``sd_bus_reply_method_error``.
-    public func fail(_ error: BusError) {
+    package func fail(_ error: BusError) {
         guard takeTurn() else { return }
         // Without a connection there is no caller to tell.
         try? message.sendError(error, weighedFor: peer, on: connection)

@@ -2,12 +2,12 @@
 
 /// The names that a connection owns on its bus, and what the bus says about other names.
 @BusActor
-public final class OwnedNames {
+package final class OwnedNames {
     private let reference: ConnectionReference
     /// The matches that report the loss of each name.
     private var matches: [String: Slot] = [:]
     /// Called when the bus takes a requested name away.
-    public var onLost: (@BusActor () -> Void)?
+    package var onLost: (@BusActor () -> Void)?
 
     init(_ reference: ConnectionReference) {
         self.reference = reference
@@ -29,7 +29,7 @@ public final class OwnedNames {
     ///
     /// The corresponding C function is ``sd_bus_request_name_async``, with the flags `SD_BUS_NAME_ALLOW_REPLACEMENT` and
     /// `SD_BUS_NAME_REPLACE_EXISTING`.
-    public func request(
+    package func request(
         _ name: String, mayBeReplaced: Bool = false, replacingIf isGone: (Credentials) -> Bool = { _ in false }
     ) async throws {
         let flags = RequestName.doNotQueue | (mayBeReplaced ? RequestName.allowReplacement : 0)
@@ -55,13 +55,13 @@ public final class OwnedNames {
     /// - Throws: ``BusError`` if the connection is closed, or the bus refuses or doesn't answer.
     ///
     /// The corresponding C function is ``sd_bus_release_name_async``.
-    public func release(_ name: String) async throws {
+    package func release(_ name: String) async throws {
         matches[name] = nil
         _ = try await callBus("ReleaseName", { try $0.append(name) }, { try $0.readUInt32() })
     }
 
     /// Returns whether the bus starts a name's owner when it is called; false if the bus doesn't tell.
-    public func isActivatable(_ name: String) async -> Bool {
+    package func isActivatable(_ name: String) async -> Bool {
         let names = try? await callBus("ListActivatableNames", { _ in }, { try $0.readStrings() })
         return names?.contains(name) ?? false
     }

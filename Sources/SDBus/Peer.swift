@@ -5,7 +5,7 @@
 @BusActor
 open class PeerContext {
     /// Makes a context.
-    public init() {}
+    package init() {}
 }
 
 /// The other end of messages: a connection to the bus, under its unique name.
@@ -13,13 +13,13 @@ open class PeerContext {
 /// A unique name has one object as long as that is needed: while it is held or referred to, and for a while after its
 /// last message. The bus never reuses unique names, so an object always stands for the same connection.
 @BusActor
-public final class Peer {
+package final class Peer {
     /// The unique name, such as `:1.42`; empty without a bus.
-    public nonisolated let uniqueName: String
+    package nonisolated let uniqueName: String
     /// The peer's user and process.
-    public nonisolated let credentials: Credentials
+    package nonisolated let credentials: Credentials
     /// What the service keeps about this peer. It is released when the peer is forgotten.
-    public var context: PeerContext?
+    package var context: PeerContext?
 
     private let reference: ConnectionReference
     private var holds = 0
@@ -33,18 +33,18 @@ public final class Peer {
     }
 
     /// Whether the peer is remembered, and its vanishing reported.
-    public var isHeld: Bool { holds > 0 }
+    package var isHeld: Bool { holds > 0 }
 
     /// Remembers this peer until ``release()`` was called as often. Its vanishing is reported to ``Peers/onVanished``.
     ///
     /// That is so even if it has vanished already. Once it has vanished, it is no longer held.
-    public func hold() {
+    package func hold() {
         holds += 1
         if holds == 1 { reference.connection?.peers.startWatching(self) }
     }
 
     /// Ends one ``hold()``; does nothing if the peer isn't held.
-    public func release() {
+    package func release() {
         guard holds > 0 else { return }
         holds -= 1
         if holds == 0 { reference.connection?.peers.stopWatching(self) }

@@ -5,17 +5,17 @@ internal import Glibc
 
 /// The peers of a connection: the senders of messages, and which of them are still connected.
 @BusActor
-public final class Peers {
+package final class Peers {
     /// Called when a peer that is held has vanished; it is no longer held then.
-    public var onVanished: (@BusActor (Peer) -> Void)?
+    package var onVanished: (@BusActor (Peer) -> Void)?
     /// Examines a sender before its calls are considered, if something of it takes long to find out. The calls wait
     /// until the closure is called, with the peer's first context, or with the error that all of them get.
     ///
     /// It is not called where there is no bus.
-    public var examine:
+    package var examine:
         (@BusActor (Credentials, _ done: @escaping @BusActor (Result<PeerContext?, BusError>) -> Void) -> Void)?
     /// The peer's credentials where there is no bus, for tests; those of the socket if `nil`.
-    public var directCredentials: Credentials?
+    package var directCredentials: Credentials?
 
     private let bus: OpaquePointer
     private let isBusClient: Bool

@@ -4,7 +4,7 @@ internal import CSystemd
 internal import Glibc
 
 /// The object at a path, for a caller.
-public enum Located<Object: AnyObject> {
+package enum Located<Object: AnyObject> {
     /// The object is loaded.
     case object(Object)
     /// The object is loaded once a member is called or read. Introspection loads nothing.
@@ -13,7 +13,7 @@ public enum Located<Object: AnyObject> {
     /// Returns the object, and loads it if necessary.
     /// - Throws: what `load` throws, which the caller gets as the answer.
     @BusActor
-    public func loaded() throws -> Object {
+    package func loaded() throws -> Object {
         switch self {
         case .object(let object): object
         case .unloaded(let load): try load()

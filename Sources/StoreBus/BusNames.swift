@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import SDBus
+package import SDBus
 
 /// The names that the service and its clients use on the bus. `dbus/org.example.UbiquitousStore.xml` defines them.
-public enum BusNames {
+package enum BusNames {
     /// The service's name on the bus.
-    public static let service = "org.example.UbiquitousStore"
+    package static let service = "org.example.UbiquitousStore"
 
     /// The interface of the service's own object for everybody.
-    public static let managerInterface = "org.example.UbiquitousStore.Manager"
+    package static let managerInterface = "org.example.UbiquitousStore.Manager"
     /// The interface of the service's own object for root.
-    public static let administrationInterface = "org.example.UbiquitousStore.Administration"
+    package static let administrationInterface = "org.example.UbiquitousStore.Administration"
     /// The interface of a user's account.
-    public static let accountInterface = "org.example.UbiquitousStore.Account"
+    package static let accountInterface = "org.example.UbiquitousStore.Account"
     /// The interface of an app's store.
-    public static let storeInterface = "org.example.UbiquitousStore"
+    package static let storeInterface = "org.example.UbiquitousStore"
 
     /// The path of the service's own object.
-    public static let managerPath = "/org/example/UbiquitousStore"
+    package static let managerPath = "/org/example/UbiquitousStore"
     /// The path below which accounts and stores are.
-    public static let usersPath = "/org/example/UbiquitousStore/v1"
+    package static let usersPath = "/org/example/UbiquitousStore/v1"
 
     /// Returns the path of a user's account; `nil` for the alias of the caller's own.
-    public static func accountPath(uid: UInt32?) -> String {
+    package static func accountPath(uid: UInt32?) -> String {
         "\(usersPath)/\(uid.map { "u\($0)" } ?? "self")"
     }
 
     /// Returns the path of a user's store; a `uid` of `nil` is for the alias of the caller's own.
     /// - Throws: `BusError` (InvalidArgs) if the identifier contains U+0000.
-    public static func storePath(uid: UInt32?, identifier: String) throws(BusError) -> String {
+    package static func storePath(uid: UInt32?, identifier: String) throws(BusError) -> String {
         try ObjectPath.encode(prefix: accountPath(uid: uid), label: identifier)
     }
 }
 
 extension BusError {
     /// Makes one of the service's own errors.
-    public static func store(_ code: StoreErrorCode, _ message: String) -> BusError {
+    package static func store(_ code: StoreErrorCode, _ message: String) -> BusError {
         BusError(name: code.name, message: message)
     }
 }
 
 /// The last words of the service's own error names.
-public enum StoreErrorCode: String, CaseIterable, Sendable {
+package enum StoreErrorCode: String, CaseIterable, Sendable {
     case noSuchKey = "NoSuchKey"
     case invalidKey = "InvalidKey"
     case keyTooLong = "KeyTooLong"
@@ -67,5 +67,5 @@ public enum StoreErrorCode: String, CaseIterable, Sendable {
     case corrupt = "Corrupt"
 
     /// The error's full name.
-    public var name: String { "org.example.UbiquitousStore.Error.\(rawValue)" }
+    package var name: String { "org.example.UbiquitousStore.Error.\(rawValue)" }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The names of users' data in the state directory, as `ListData` returns them.
-public enum DataNames {
+package enum DataNames {
     /// The name of an empty file that marks data that a restore has set aside: what was restored, or what it replaced.
-    public static let copyMark = "copy"
+    package static let copyMark = "copy"
 
     /// The beginning of the name of a copy that `BackUp` makes in the state directory; a number follows.
-    public static let backupPrefix = "backup."
+    package static let backupPrefix = "backup."
 
     /// The name of the file in a backup that names the data that could not be copied, and why.
-    public static let notCopied = "not-copied"
+    package static let notCopied = "not-copied"
 
     /// The name of the file in a backup that says which uid a user's name had, if there is data in use of several uids
     /// under that name: a line `19000 ada` for each name.
-    public static let namesakes = "namesakes"
+    package static let namesakes = "namesakes"
 
     /// The most bytes of a user's name that is recorded in the user's data.
-    public static let longestUserName = 256
+    package static let longestUserName = 256
 
     /// Returns the uid in the name of data, `u1000` or `u1000.ada.1763800000`; `nil` if the name has another form.
-    public static func uid(inName name: String) -> UInt32? {
+    package static func uid(inName name: String) -> UInt32? {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard let uid = UInt32(parts[0].dropFirst()), parts[0] == "u\(uid)", parts.count != 2 else { return nil }
         return uid
@@ -32,7 +32,7 @@ public enum DataNames {
     /// - Parameters:
     ///   - seconds: the present time, in seconds since 1970.
     ///   - names: the existing names.
-    public static func setAside(
+    package static func setAside(
         uid: UInt32, user: String, seconds: UInt64, besides names: some Sequence<String>
     ) -> String {
         // Some directory services separate a domain and a name with a slash.
@@ -42,7 +42,7 @@ public enum DataNames {
     }
 
     /// Reads the seconds at the end of a name; `nil` if they are no number below 2^40, which no clock shows.
-    public static func seconds(_ text: some StringProtocol) -> UInt64? {
+    package static func seconds(_ text: some StringProtocol) -> UInt64? {
         UInt64(text).flatMap { $0 < 1 << 40 ? $0 : nil }
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
-public import SDBus
+package import PropertyList
+package import SDBus
 
 extension Message {
     /// Reads the answer of `OpenDomains`, with object paths as strings.
     /// - Throws: what ``readDeepValue()`` throws; `BusError` (InvalidArgs) if something else is next.
-    public func readOpenedDomains() throws -> [[String: Value]] {
+    package func readOpenedDomains() throws -> [[String: Value]] {
         var domains: [[String: Value]] = []
         try enterContainer("a", "a{sv}")
         while try !isAtEnd(whole: false) {
@@ -22,7 +22,7 @@ extension Message {
 
     /// Reads a value with up to two dictionaries around a store's values.
     /// - Throws: `InvalidValue` or `DepthExceeded`, as ``readValue(maximumDepth:)`` does.
-    public func readDeepValue() throws(BusError) -> Value { try readValue(maximumDepth: Limits.standard.depth + 2) }
+    package func readDeepValue() throws(BusError) -> Value { try readValue(maximumDepth: Limits.standard.depth + 2) }
 
     private func readPathVariant() throws(BusError) -> String {
         try enterContainer("v", "o")

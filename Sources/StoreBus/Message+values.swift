@@ -3,8 +3,8 @@
 // Property-list values as D-Bus variants. The table is in dbus/org.example.UbiquitousStore.xml: each type is sent in
 // one form, and accepted in several.
 
-public import PropertyList
-public import SDBus
+package import PropertyList
+package import SDBus
 
 extension Message {
     // MARK: Writing
@@ -14,7 +14,7 @@ extension Message {
     /// The value must be within the limit on depth, because the bus disconnects the sender of a message that is nested
     /// too deeply.
     /// - Throws: `BusError`: InvalidArgs if a string contains U+0000, LimitsExceeded if the message becomes too large.
-    public func append(variant value: Value) throws {
+    package func append(variant value: Value) throws {
         switch value {
         case .boolean(let value): try container("v", "b") { try append(value) }
         case .integer(let value): try container("v", "x") { try append(value) }
@@ -40,13 +40,13 @@ extension Message {
 
     /// Writes an `a{sv}` whose entries `body` writes with ``append(entry:_:)``.
     /// - Throws: what `body` throws; `BusError` if it writes anything else.
-    public func appendDictionary(_ body: () throws -> Void) throws {
+    package func appendDictionary(_ body: () throws -> Void) throws {
         try container("a", "{sv}", body)
     }
 
     /// Writes an entry of an `a{sv}`.
     /// - Throws: `BusError`: InvalidArgs if a string contains U+0000, LimitsExceeded if the message becomes too large.
-    public func append(entry key: String, _ value: Value) throws {
+    package func append(entry key: String, _ value: Value) throws {
         try container("e", "sv") {
             try append(key)
             try append(variant: value)
@@ -57,21 +57,21 @@ extension Message {
 
     /// Reads a value from a variant or a bare type, in any of the accepted forms.
     /// - Throws: `InvalidValue` or `DepthExceeded`, with a sentence that says what is wrong.
-    public func readValue(maximumDepth: Int = Limits.standard.depth) throws(BusError) -> Value {
+    package func readValue(maximumDepth: Int = Limits.standard.depth) throws(BusError) -> Value {
         var budget = ValueBudget(maximumDepth: maximumDepth)
         return try readValue(&budget)
     }
 
     /// Reads a value as ``readValue(maximumDepth:)`` does, but within a budget.
     /// - Throws: also `QuotaExceeded` as soon as the budget is spent. Then ``ValueBudget/isExceeded`` is true.
-    public func readValue(_ budget: inout ValueBudget) throws(BusError) -> Value {
+    package func readValue(_ budget: inout ValueBudget) throws(BusError) -> Value {
         budget.beginValue()
         return try readValue(depth: 0, &budget)
     }
 
     /// Reads an `a{sv}` of values with distinct keys.
     /// - Throws: `InvalidArgs` if a key comes twice, and what ``readValue(maximumDepth:)`` throws.
-    public func readValues(maximumDepth: Int = Limits.standard.depth) throws -> [(key: String, value: Value)] {
+    package func readValues(maximumDepth: Int = Limits.standard.depth) throws -> [(key: String, value: Value)] {
         var budget = ValueBudget(maximumDepth: maximumDepth)
         var values: [(key: String, value: Value)] = []
         try readValues(into: &values, &budget)
@@ -81,7 +81,7 @@ extension Message {
     /// Reads an `a{sv}` of values as ``readValues(maximumDepth:)`` does, but all of them within one budget.
     /// - Parameter values: receives the values; after a failure, those read before and an entry for the key at fault.
     /// - Throws: `InvalidArgs` if a key comes twice, and what ``readValue(_:)`` throws.
-    public func readValues(into values: inout [(key: String, value: Value)], _ budget: inout ValueBudget) throws {
+    package func readValues(into values: inout [(key: String, value: Value)], _ budget: inout ValueBudget) throws {
         try readDictionary { key in
             values.append((key, .boolean(false)))
             try budget.spend(0, memory: ValueBudget.container + key.utf8.count)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PropertyList
+package import PropertyList
 internal import SDBus
 
 /// How much of a value may be read before it is known to be too large.
 ///
 /// A message of 32 MiB can hold millions of values, each of which takes many times its bytes in memory. So what is read
 /// is counted, both in bytes as ``Value/size`` counts them and in memory, and reading stops at what no store can hold.
-public struct ValueBudget: Sendable {
+package struct ValueBudget: Sendable {
     /// The most containers around a value.
-    public let maximumDepth: Int
+    package let maximumDepth: Int
     /// The bytes read so far; once the budget is exceeded, more than it allows.
-    public private(set) var bytes = 0
+    package private(set) var bytes = 0
     /// Whether reading stopped because the budget was exceeded.
-    public private(set) var isExceeded = false
+    package private(set) var isExceeded = false
 
     private let maximumBytes: Int
     /// The most elements of a value. With more it would be too large, because each counts for at least a byte.
@@ -32,7 +32,7 @@ public struct ValueBudget: Sendable {
     /// slightly too large, and device-local keys have limits of their own.
     ///
     /// - Parameter memory: the memory that the values may take, in bytes; `nil` is 64 times what the store may hold.
-    public init(for limits: Limits, memory: Int? = nil) {
+    package init(for limits: Limits, memory: Int? = nil) {
         maximumDepth = limits.depth
         maximumBytes = 2 * limits.totalBytes
         maximumMemory = memory ?? 64 * limits.totalBytes

@@ -32,6 +32,24 @@ struct LayerTests {
         }
     }
 
+    @Test func `only modules that a library product shows declare anything public`() throws {
+        let folders = Dictionary(uniqueKeysWithValues: try repository.layers().map { ($0.module, $0.folder) })
+        var shown: Set<String> = []
+        var open = [
+            "UbiquitousStore", "UbiquitousDefaults", "Replication", "UbiquitousStoreTesting", "BackendTesting",
+        ]
+        while let module = open.popLast() {
+            guard let folder = folders[module], shown.insert(module).inserted else { continue }
+            open += try repository.imports(below: folder, publicly: true)
+        }
+        for source in try repository.sources() {
+            let module = folders.first { source.hasPrefix($0.value + "/") }?.key
+            if shown.contains(module ?? "") { continue }
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            #expect(!text.contains(/(?m)^ *(?:@\w+ )*public (?!import)/), "\(source)")
+        }
+    }
+
     @Test func `no module imports itself by way of others`() throws {
         let layers = try repository.layers()
         let imports = Dictionary(uniqueKeysWithValues: layers.map { ($0.module, $0.imports) })
@@ -189,8 +207,10 @@ struct Repository {
     }
 
     /// Returns the modules that the files below a folder import, except the toolchain's.
-    func imports(below folder: String) throws -> Set<String> {
-        let pattern = try Regex(#"^(?:@\w+ |public |package |internal )*import (?:\w+ )?(\w+)(?:\.\w+)*$"#)
+    /// - Parameter publicly: whether to return only those whose types the module's own declarations may show.
+    func imports(below folder: String, publicly: Bool = false) throws -> Set<String> {
+        let access = publicly ? #"(?:@\w+ )*public "# : #"(?:@\w+ |public |package |internal )*"#
+        let pattern = try Regex("^" + access + #"import (?:\w+ )?(\w+)(?:\.\w+)*$"#)
         var modules: Set<String> = []
         for file in try files(below: folder) {
             for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
