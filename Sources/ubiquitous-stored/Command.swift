@@ -99,6 +99,8 @@ struct Command: ParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         if checkConfiguration { return try checkSettings() }
         let state = try existing(stateDirectory ?? defaultStateDirectory())
+        // SQLite's temporary files have values: they belong where the databases are (https://sqlite.org/tempfiles.html).
+        setenv("SQLITE_TMPDIR", state, 1)
         let configuration = try complaining { try makeConfiguration(state) }
         let code = EventLoop.runOnThisThread(handling: [SIGTERM, SIGINT, SIGHUP]) {
             do {

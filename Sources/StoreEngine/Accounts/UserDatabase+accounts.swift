@@ -213,9 +213,10 @@ extension UserDatabase {
     private func offerUnsignedValues(to account: Account, under origin: Origin, _ db: Database) throws {
         let unsigned = "(SELECT id FROM replica WHERE account = \(Account.none))"
         try db.execute(sql: "DELETE FROM context WHERE replica IN \(unsigned)")
+        // With OR FAIL, SQLite doesn't keep all former rows to undo the statement alone. An error ends the transaction.
         try db.execute(
             sql: """
-                UPDATE change SET provisional = 1, n = NULL, cause = iif(value IS NULL, :dropped, cause),
+                UPDATE OR FAIL change SET provisional = 1, n = NULL, cause = iif(value IS NULL, :dropped, cause),
                     origin = :origin
                 FROM replica WHERE account = \(Account.none) AND \(ChangeID.isOf("replica.id"))
                 """,

@@ -74,7 +74,8 @@ final class Connection {
             sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, DatabaseFile.longestRow)
             // A write is a page in the log, whose checksum and copy cost more than the row. Measured: 2 KiB takes a
             // sixth off a commit compared with 4 KiB, and 1 KiB no more.
-            // The cache has 512 KiB, because the stores hold the entries in memory, not SQLite.
+            // The cache has 512 KiB, because the stores hold the entries in memory, not SQLite. What it sorts, and what
+            // it keeps to undo a statement, can be as much as the database, so beyond 64 KiB that goes to a file.
             try db.execute(
                 sql: """
                     PRAGMA page_size = 2048;
@@ -83,7 +84,7 @@ final class Connection {
                     PRAGMA wal_autocheckpoint = 0;
                     PRAGMA journal_size_limit = 4194304;
                     PRAGMA cache_size = -512;
-                    PRAGMA temp_store = MEMORY
+                    PRAGMA temp_store = FILE
                     """)
         }
         return try DatabaseQueue(path: path, configuration: configuration)
