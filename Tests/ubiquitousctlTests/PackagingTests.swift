@@ -107,6 +107,9 @@ import UbiquitousStoreTesting
             }
             person.type("ubiquitousctl get -s org.example.No\ta\t\n")
             try await person.shows("with a colon")
+            // "show" is left out.
+            person.type("ubiquitousctl history --sto\torg.example.No\ta\t\n")
+            try await person.shows("no earlier values of \"a:b\"")
             person.type("ubiquitousctl defaults expl\torg.example.Ed\tfo\t\n")
             try await person.shows("of an editor")
             person.type("export UBIQUITOUS_STORE_IDENTIFIER=\(notes)\n")
