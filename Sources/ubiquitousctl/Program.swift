@@ -149,7 +149,7 @@ struct Program: ParsableCommand {
         let code = exitCode(for: error)
         let message = fullMessage(for: error)
         if code.isSuccess {
-            if !message.isEmpty { Output.print(HistoryCompletion.added(to: HelpCompletion.added(to: message))) }
+            if !message.isEmpty { Output.print(CompletionScript.completed(message)) }
             Glibc.exit(Output.finish().rawValue)
         }
         if let failure = error as? Failure {

@@ -68,23 +68,24 @@ import UbiquitousStoreTesting
 
     /// A shell at a terminal, and the line that sets up completion.
     struct Shell: Sendable, CustomTestStringConvertible {
-        let testDescription: String
+        let name: String
         let arguments: [String]
         let setup: String
 
+        var testDescription: String { ([name] + arguments).joined(separator: " ") }
+
         static let all = [
-            Shell(testDescription: "bash", arguments: ["--norc", "--noprofile"], setup: "source $C/ubiquitousctl"),
-            Shell(
-                testDescription: "zsh", arguments: ["-f"],
-                setup: "fpath=($C $fpath); autoload -U compinit; compinit -u -D"),
-            Shell(testDescription: "fish", arguments: ["--no-config"], setup: "source $C/ubiquitousctl.fish"),
+            Shell(name: "bash", arguments: ["--norc", "--noprofile"], setup: "source $C/ubiquitousctl"),
+            Shell(name: "bash", arguments: ["--norc", "--noprofile", "-u"], setup: "source $C/ubiquitousctl"),
+            Shell(name: "zsh", arguments: ["-f"], setup: "fpath=($C $fpath); autoload -U compinit; compinit -u -D"),
+            Shell(name: "fish", arguments: ["--no-config"], setup: "source $C/ubiquitousctl.fish"),
         ]
     }
 
     @Test(arguments: Shell.all)
     func `Tab completes subcommands, options, stores and keys`(shell: Shell) async throws {
-        guard try await run(["sh", "-c", "command -v \(shell.testDescription)"]).exit == .code(0) else {
-            return print("NOT TESTED: the completions for \(shell.testDescription), which isn't installed here")
+        guard try await run(["sh", "-c", "command -v \(shell.name)"]).exit == .code(0) else {
+            return print("NOT TESTED: the completions for \(shell.name), which isn't installed here")
         }
         try await Terminal.with { terminal in
             try await terminal.store().apply(["theme": .string("as night"), "a:b": .string("with a colon")])
@@ -95,13 +96,13 @@ import UbiquitousStoreTesting
                     "env", "PATH=\(bin):/usr/bin:/bin", "C=" + repositoryFile("packaging/completions"), "TERM=xterm",
                     "HOME=\(terminal.device.directory.path)", "UBIQUITOUS_STORE_BUS=\(terminal.bus.address)",
                     "UBIQUITOUS_STORE_IDENTIFIER=",
-                ] + [shell.testDescription] + shell.arguments)
+                ] + [shell.name] + shell.arguments)
             person.type("\(shell.setup); echo rea''dy\n")
             try await person.shows("ready")
             // The result of the command shows how each Tab completed the word before it.
             person.type("ubiquitousctl ge\t --sto\torg.example.No\tth\t\n")
             try await person.shows("as night")
-            if shell.testDescription == "bash" {
+            if shell.name == "bash" {
                 person.type("ubiquitousctl help synchr\t\n")
                 try await person.shows("USAGE: ubiquitousctl synchronize")
             }
