@@ -34,7 +34,12 @@ struct DefaultsCommandTests {
                 layers == #"[{"layer":"\#(editor), this host","value":15},{"layer":"\#(editor)","value":14}]"#)
             #expect(try await ctl("--json", "read-type", editor, "size").output == #""integer""#)
             #expect(try await ctl("--json", "find", "siz").output == #"{"\#(editor)":{"size":14}}"#)
-            expect(try await ctl("--json", "find", "nothing"), 1, "containing 'nothing'")
+            for (words, empty) in [
+                (["find", "nothing"], "{}"), (["explain", editor, "nothing"], "[]"), (["read", "none"], "{}"),
+            ] {
+                let none = try await terminal.ctl(arguments: ["defaults", "--json"] + words)
+                #expect(none.code == 1 && none.output == empty && !none.error.isEmpty, "\(none)")
+            }
             expect(try await ctl("read", editor, "none"), 1, "does not exist")
             expect(try await ctl("read", "none"), 1, "Domain none does not exist")
             expect(try await ctl("write", "..", "a", "b"), 2, "is not a domain")

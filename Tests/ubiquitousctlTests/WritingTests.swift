@@ -86,6 +86,8 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("restore", "theme", "9"), 1, "no number 9")
             expect(try await terminal.ctl("restore", "theme", "0"), 2, "numbered from 1")
             expect(try await terminal.ctl("history", "nothing"), 1, "no earlier values of \"nothing\"")
+            let none = try await terminal.ctl("history", "--json", "nothing")
+            #expect(none.code == 1 && none.output == "[]" && none.error.contains("no earlier values"), "\(none)")
         }
     }
 

@@ -71,8 +71,9 @@ struct ShowHistoryCommand: ServiceCommand {
             if !history.isEmpty { names = await deviceNames(store.connection) }
             return history
         }
+        if json { Output.print(json: .array(history.map { $0.json(by: names[$0.originDevice]) })) }
         if history.isEmpty { throw Failure(.absent, "There are no earlier values of \(Output.quoted(key)).") }
-        if json { return Output.print(json: .array(history.map { $0.json(by: names[$0.originDevice]) })) }
+        if json { return }
         let style = Style(for: 1)
         for (index, former) in history.enumerated() {
             let heading = [

@@ -117,8 +117,8 @@ struct DefaultsCall {
         guard let domain = words.domain else { return try await readEverything() }
         if !words.rest.isEmpty { return print(try await value()) }
         let values = try await values()
+        if form == .json || !values.isEmpty { print(.dictionary(values)) }
         if values.isEmpty { throw absent(domain) }
-        print(.dictionary(values))
     }
 
     private func readType() async throws {
@@ -156,7 +156,7 @@ struct DefaultsCall {
             if form == .json { continue }
             Output.print("Found \(fits.count) keys in domain '\(name)': \(OldStyleText.text(.dictionary(fits)))")
         }
-        if form == .json, !found.isEmpty { Output.print(json: .dictionary(found)) }
+        if form == .json { Output.print(json: .dictionary(found)) }
         if found.isEmpty { throw Failure(.absent, "No domain, key, nor value containing '\(word)'") }
     }
 
@@ -199,7 +199,6 @@ struct DefaultsCall {
         }
         if list.isLocked(key) { Output.remark("The key is locked by an administrator") }
         if let managed = managed[domain] { remarkOnRoaming([key], managed) }
-        if lines.isEmpty { throw absent(domain, key) }
         if form == .json {
             let layers = lines.map { line in
                 var entry: [Text: Value] = ["layer": .string(Text(line.layer)), "value": line.value]
@@ -207,8 +206,10 @@ struct DefaultsCall {
                 if line.isHidden { entry["hidden"] = .boolean(true) }
                 return Value.dictionary(entry)
             }
-            return Output.print(json: .array(layers))
+            Output.print(json: .array(layers))
         }
+        if lines.isEmpty { throw absent(domain, key) }
+        if form == .json { return }
         for line in lines {
             let remark = line.isHidden ? "hidden by the lock" : line.file
             Output.print("\(line.layer): \(ValueText.word(line.value))" + (remark.map { " (\($0))" } ?? ""))
