@@ -132,6 +132,27 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: user != nil, needsName))
+    func `the last data of a user of this machine is removed with force only`() async throws {
+        let user = try #require(Self.user)
+        try await Terminal.with { terminal in
+            try await terminal.store().set("theme", .string("dark"))
+            terminal.device.kill()
+            let (state, aside) = (terminal.device.stateDirectory, "u\(geteuid()).\(user).1700000000")
+            try FileManager.default.moveItem(atPath: "\(state)/u\(geteuid())", toPath: "\(state)/\(aside)")
+            try await terminal.device.start()
+            let line = ["admin", "delete", aside]
+            for option in [[], ["--check"]] {
+                expect(try await terminal.ctl2(line + option), 3, "is the only data of \"\(user)\"", "--force")
+            }
+            let forced = try await terminal.ctl2(line + ["--force", "--check"])
+            #expect(forced.output.hasPrefix("would remove \(aside)"), "\(forced)")
+            try await terminal.store().set("theme", .string("light"))
+            expect(try await terminal.ctl2(line), 0)
+            #expect(access("\(state)/\(aside)", F_OK) != 0)
+        }
+    }
+
     /// After "usermod -u", what the user had under the former uid stays where it is.
     @Test(.enabled(if: user != nil, needsName), arguments: [true, false])
     func `data of a uid that its user had before replaces nothing in a restore`(isRecorded: Bool) async throws {

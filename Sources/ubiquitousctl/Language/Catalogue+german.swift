@@ -679,6 +679,7 @@ extension Catalogue {
         "{1} is the data of a user of this machine, and was not set aside.":
             "{1} sind die Daten eines Benutzers dieses Rechners und wurden nicht beiseitegelegt.",
         "{1} is the data of a user of this machine.": "{1} sind die Daten eines Benutzers dieses Rechners.",
+        "{1} is the only data of {2} on this machine.": "{1} sind die einzigen Daten von {2} auf diesem Rechner.",
         "{1} of {2} words. The others, or Enter to end here: ":
             "{1} von {2} Wörtern. Die übrigen, oder Eingabetaste zum Beenden: ",
         "{1} stands where the subcommand belongs.": "{1} steht an der Stelle des Unterbefehls.",

@@ -142,7 +142,10 @@ struct DeleteDataCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Removes a user's data from this machine.",
-        discussion: "The remotes of accounts stay as they are.")
+        discussion: """
+            The remotes of accounts stay as they are. What a user of this machine has in use, and the last data of such \
+            a user, is removed with --force only.
+            """)
 
     @OptionGroup var bus: BusOptions
     @OptionGroup var change: ChangeOptions
@@ -175,14 +178,25 @@ struct DeleteDataCommand: ServiceCommand {
                     advice: "\"ubiquitousctl admin list\" lists all data.")
             }
             directory = data.name
-            if !data.isSetAside, !force, LocalUser.name(of: data.uid) != nil {
-                throw Failure(
-                    .refused, "\(directory) is the data of a user of this machine.",
-                    advice: "With --force it is removed anyway.")
-            }
+            if !force { try checkIsSpare(data, among: all) }
             return "remove \(directory), \(SizeText.text(data.bytes))"
         } _: {
             try await object.delete(directory, forced: force)
+        }
+    }
+
+    /// Refuses data that a user of this machine has in use, and the last data of such a user.
+    private func checkIsSpare(_ data: UserDataDescription, among all: [UserDataDescription]) throws {
+        let advice: Sentence = "With --force it is removed anyway."
+        if !data.isSetAside, LocalUser.name(of: data.uid) != nil {
+            throw Failure(.refused, "\(data.name) is the data of a user of this machine.", advice: advice)
+        }
+        guard !data.user.isEmpty, let uid = LocalUser.uid(named: data.user) else { return }
+        let isLast = !all.contains { $0.name != data.name && ($0.user == data.user || !$0.isSetAside && $0.uid == uid) }
+        if isLast {
+            throw Failure(
+                .refused, "\(data.name) is the only data of \(Output.quoted(data.user)) on this machine.",
+                advice: advice)
         }
     }
 
