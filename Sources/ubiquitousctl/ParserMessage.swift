@@ -11,6 +11,11 @@ enum ParserMessage {
             .joined(separator: "\n")
     }
 
+    /// Returns the option whose value is missing, according to an error message; `nil` for any other message.
+    static func optionWithoutValue(_ message: String) -> String? {
+        message.prefixMatch(of: /Error: Missing value for '(-[^' ]+)/).map { String($0.1) }
+    }
+
     private static func sentence(_ line: String) -> String? {
         guard line.hasPrefix("Error: ") else { return frame(line) }
         return option(line) ?? argument(line) ?? localized("Error: \(line.dropFirst(7))")

@@ -59,11 +59,27 @@ struct Program: ParsableCommand {
             try checkEncoding()
             try checkOrder(CommandLine.arguments.dropFirst())
             try checkSubcommand(CommandLine.arguments.dropFirst(), of: Program.self)
-            var command = try parseAsRoot()
+            var command = try parsed(Array(CommandLine.arguments.dropFirst()))
             try command.run()
             Glibc.exit(Output.finish().rawValue)
         } catch {
             end(error)
+        }
+    }
+
+    /// Parses the command line.
+    ///
+    /// ArgumentParser takes no word that begins with a hyphen for an option's value, and calls the value missing. A
+    /// negative number is given to its option then, so that the command says which numbers it takes.
+    private static func parsed(_ words: [String]) throws -> any ParsableCommand {
+        do { return try parseAsRoot(words) } catch {
+            guard let name = ParserMessage.optionWithoutValue(fullMessage(for: error)),
+                let index = words.firstIndex(of: name), index + 1 < words.count,
+                words[index + 1].wholeMatch(of: /-[0-9.]+/) != nil
+            else { throw error }
+            var joined = words
+            joined.replaceSubrange(index...(index + 1), with: ["\(name)=\(words[index + 1])"])
+            return try parseAsRoot(joined)
         }
     }
 

@@ -103,6 +103,17 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `a negative number is told which numbers there are`() async throws {
+        try await Terminal.with(started: false) { terminal in
+            for value in [["--keys", "-5"], ["--keys=-5"]] {
+                expect(try await terminal.ctl2(["usage"] + value + ["--json"]), 2, "--keys takes a number, 0 or more.")
+            }
+            let line = ["synchronize", "--wait", "--timeout", "-5"]
+            expect(try await terminal.ctl2(line), 2, "--timeout takes 1 to 86400 seconds.")
+            expect(try await terminal.ctl("usage", "--keys", "--json"), 2, "Missing value for '--keys <keys>'")
+        }
+    }
+
     @Test(arguments: ["0", "-1", "10", "27", "40"])
     func `help is whole where the terminal is narrow`(columns: String) async throws {
         try await Terminal.with(started: false) { terminal in
