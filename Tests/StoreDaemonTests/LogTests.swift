@@ -45,6 +45,9 @@ import Testing
         #expect(log.note(RemoteError(.unavailable, "away"), ofUser: "ada", 600_000_000) != nil)
         let later = log.note(act: "ada signed out.", 61 * Self.minute)?.text
         #expect(later == "ada signed out. (588 lines before this one were not logged.)")
+        for _ in 0..<12 { _ = log.note(act: "ada signed in.", 61 * Self.minute) }
+        let last = log.note(act: "ada signed out.", 122 * Self.minute)?.text
+        #expect(last == "ada signed out. (One line before this one was not logged.)")
     }
 
     @Test func `refused writes have a line a minute for each user, and the caller's slips have none`() {

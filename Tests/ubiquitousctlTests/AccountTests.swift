@@ -229,7 +229,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("account", "sign-out", "--discard-changes"), 2, "--clear-values")
             expect(
                 try await terminal.ctl("account", "sign-out", "--clear-values"), 3,
-                "does not have 1 of this device's changes", "--discard-changes")
+                "does not have a change of this device", "--discard-changes")
             let person = try terminal.atTerminal("account", "sign-out", "--clear-values")
             try await person.shows("Remove them anyway? [y/N] ")
             person.type("\n")

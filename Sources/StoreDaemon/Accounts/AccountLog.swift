@@ -21,9 +21,7 @@ struct AccountLog {
     /// Notes something that the user has done with the account.
     /// - Returns: the line; `nil` if there were too many in the last hour.
     mutating func note(act text: String, _ now: UInt64) -> Line? {
-        acts.admit(now).map { left in
-            Line(level: .notice, text: left == 0 ? text : "\(text) (\(left) lines before this one were not logged.)")
-        }
+        acts.admit(now).map { Line(level: .notice, text: text + Self.omission($0, of: "line")) }
     }
 
     /// Forgets what prevented sync, because the user has signed out.
@@ -39,10 +37,19 @@ struct AccountLog {
         guard error?.code != trouble else { return nil }
         trouble = error?.code
         guard let left = changes.admit(now) else { return nil }
-        let omission = left == 0 ? "" : " (\(left) changes before this one were not logged.)"
+        let omission = Self.omission(left, of: "change")
         guard let error else { return Line(level: .notice, text: "The account of \(name) works again.\(omission)") }
         let text = "The account of \(name): \(error.code.words): \(error.advised)\(omission)"
         return Line(level: error.code == .unavailable ? .notice : .warning, text: text)
+    }
+
+    /// Says how many were left out; empty if none were.
+    private static func omission(_ left: Int, of noun: String) -> String {
+        switch left {
+        case 0: ""
+        case 1: " (One \(noun) before this one was not logged.)"
+        default: " (\(left) \(noun)s before this one were not logged.)"
+        }
     }
 }
 

@@ -66,7 +66,7 @@ final class LoggingBackend: RemoteBackend {
             () throws(RemoteError) in
             try await backend.pull(after: cursor, as: origin, published: count)
         } outcome: {
-            "\($0.stores.count) stores have changes, and its own publication is \($0.ownPublication)"
+            "stores with changes: \($0.stores.count); its own publication is \($0.ownPublication)"
         }
         return LoggingPull(pull: pull, steps: steps)
     }
@@ -75,7 +75,7 @@ final class LoggingBackend: RemoteBackend {
         let push = try await steps.step("begins to upload") { () throws(RemoteError) in
             try await backend.push(publication)
         } outcome: {
-            "\($0.stores.count) of \(publication.stores.count) stores will be uploaded"
+            "stores to upload: \($0.stores.count) of \(publication.stores.count)"
         }
         return LoggingPush(push: push, steps: steps)
     }
@@ -116,7 +116,7 @@ private struct LoggingPull: RemotePull {
     func finish(joined stores: Set<String>) async -> PullResult {
         let result = await pull.finish(joined: stores)
         let rest = result.isComplete ? "" : "; something has not arrived yet"
-        await steps.tell("has joined \(stores.count) stores\(rest)")
+        await steps.tell("has joined \(stores.count == 1 ? "one store" : "\(stores.count) stores")\(rest)")
         return result
     }
 }

@@ -429,6 +429,8 @@ extension Catalogue {
             "Der Wechsel zum neuen Schlüssel hat begonnen; der Dienst setzt ihn nach jedem Abgleich fort.",
         "The remote does not have a change in a store that is excluded from sync.":
             "Dem Speicherort fehlt eine Änderung in einem Speicher, der vom Abgleich ausgenommen ist.",
+        "The remote does not have a change of this device; removing it loses it.":
+            "Am Speicherort fehlt noch eine Änderung dieses Geräts; wer sie entfernt, verliert sie.",
         "The remote does not have {1} changes in stores that are excluded from sync.":
             "Dem Speicherort fehlen Änderungen in Speichern, die vom Abgleich ausgenommen sind ({1}).",
         "The remote does not have {1} of this device's changes; removing them loses them.":

@@ -221,7 +221,10 @@ extension Failure {
     /// The error if removing values would lose changes that are pending.
     static func unsaved(_ count: Int) -> Failure {
         Failure(
-            .refused, "The remote does not have \(count) of this device's changes; removing them loses them.",
+            .refused,
+            count == 1
+                ? "The remote does not have a change of this device; removing it loses it."
+                : "The remote does not have \(count) of this device's changes; removing them loses them.",
             advice: "\"ubiquitousctl account sync\" says what is wrong; --discard-changes removes them.")
     }
 }
