@@ -124,7 +124,8 @@ let package = Package(
         .target(name: "AppManifest", dependencies: ["PropertyListFiles", "PropertyList", "Files"]),
 
         // What an administrator decides about settings. The service reads it, and the command line checks it.
-        .target(name: "ManagedDefaults", dependencies: ["AppManifest", "PropertyListFiles", "PropertyList"]),
+        .target(
+            name: "ManagedDefaults", dependencies: ["AppManifest", "PropertyListFiles", "PropertyList", "PlainText"]),
 
         // The service, which connects stores and the bus.
         .target(

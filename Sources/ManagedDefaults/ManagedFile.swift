@@ -10,6 +10,7 @@
 // Forced values as forced, their Set-Once values as recommended.
 
 package import AppManifest
+internal import PlainText
 package import PropertyList
 internal import PropertyListFiles
 
@@ -125,8 +126,7 @@ package struct ManagedFile: Equatable, Sendable {
             _ = try Key(key.string, limit: Limits.domain.keyLength)
             try value.validate(.domain)
         } catch {
-            let sentence = "\(error)"
-            throw refusal(place, sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence)
+            throw refusal(place, "\(error)".clause)
         }
     }
 

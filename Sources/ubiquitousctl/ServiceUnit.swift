@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import PlainText
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -33,11 +34,9 @@ enum ServiceUnit {
 
     /// Returns why the service can't start; `nil` if it can or the reason is unknown.
     static func failure() async -> Failure? {
-        guard let bus, let unit = await Unit(bus, name), var reason = unit.reason else { return nil }
-        // The unit's status is a sentence.
-        if reason.hasSuffix(".") { reason.removeLast() }
+        guard let bus, let unit = await Unit(bus, name), let reason = unit.reason else { return nil }
         return Failure(
-            .unreachable, "The service can't start: \(reason).",
+            .unreachable, "The service can't start: \(reason.clause).",
             advice: "See \"systemctl status ubiquitous-store\" and \"journalctl -u ubiquitous-store\".")
     }
 

@@ -20,6 +20,11 @@ struct CleanedTests {
         #expect("a\(scalar)b".cleaned(atMost: 100) == "a\u{FFFD}b")
     }
 
+    @Test func `a reason that is a sentence leaves one full stop to the sentence around it`() {
+        #expect("It is full.".clause == "It is full")
+        for reason in ["it is full", "wait ...", ""] { #expect(reason.clause == reason) }
+    }
+
     @Test func `a text that is too long is cut between characters and ends with an ellipsis`() {
         #expect("123456".cleaned(atMost: 5) == "12\u{2026}")
         #expect("1ääää".cleaned(atMost: 8) == "1ää\u{2026}")

@@ -19,7 +19,7 @@ package struct EtcdRefusal: Error {
 
     package init(status: Int, code: Int?, reason: String, host: String, retryAfter: Int? = nil) {
         (self.status, self.code, self.host, self.retryAfter) = (status, code, host, retryAfter)
-        self.reason = reason.cleaned(atMost: Self.longestReason)
+        self.reason = reason.cleaned(atMost: Self.longestReason).clause
     }
 
     /// The most bytes that are kept. etcd's own reasons are shorter, but another server may have answered.

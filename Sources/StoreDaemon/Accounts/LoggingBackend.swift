@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import PlainText
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -152,7 +153,7 @@ private struct StepLogger: Sendable {
 
     func tell(_ what: @autoclosure () -> String) async {
         let logger = await logger()
-        logger.debug("\(user) \(what()).")
+        logger.debug("\(user) \(what().clause).")
     }
 
     func step<Result>(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Logging
+internal import PlainText
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -180,9 +181,9 @@ final class UserAccount {
     /// Sets aside a database that a cycle found damaged, as a call would.
     private func recover(_ reason: String) {
         do { try user?.recovery.replaceDatabase(reason) } catch {
-            service.logger.error(
-                "The database of \(UserName.text(of: uid)) can't be replaced: \(BusError(mapping: error).message)")
-            sync.fail(RemoteError(.damaged, "This device's database is damaged: \(error)."))
+            let message = BusError(mapping: error).message
+            service.logger.error("The database of \(UserName.text(of: uid)) can't be replaced: \(message)")
+            sync.fail(RemoteError(.damaged, "This device's database is damaged: \(message.clause)."))
         }
     }
 

@@ -3,6 +3,7 @@
 internal import Files
 internal import Foundation
 internal import Glibc
+internal import PlainText
 internal import SDBus
 internal import StoreBus
 
@@ -94,7 +95,7 @@ enum RemovedData {
     /// Removes a directory in the state directory. It must not run on the bus's thread.
     static func remove(_ path: String) throws(BusError) {
         do { try FileManager.default.removeItem(atPath: path) } catch {
-            throw .failed("\(path) can't be removed: \(error.localizedDescription).")
+            throw .failed("\(path) can't be removed: \(error.localizedDescription.clause).")
         }
     }
 

@@ -11,6 +11,7 @@
 // believes only the bus itself about who the owner is.
 
 internal import Glibc
+internal import PlainText
 package import PropertyList
 package import SDBus
 internal import StoreBus
@@ -45,7 +46,8 @@ package final class ServiceConnection {
             try await connection.followOwner()
             return connection
         } catch {
-            throw UbiquitousStoreError(.serviceUnavailable, "The bus can't be reached: \(error).", cause: error)
+            let reason = ((error as? BusError)?.message ?? "\(error)").clause
+            throw UbiquitousStoreError(.serviceUnavailable, "The bus can't be reached: \(reason).", cause: error)
         }
     }
 

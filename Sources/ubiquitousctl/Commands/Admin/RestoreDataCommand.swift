@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Files
 internal import Glibc
+internal import PlainText
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -269,7 +270,7 @@ struct RestoreDataCommand: ServiceCommand {
         var bytes = [UInt8](repeating: 0, count: 1024)
         let count = pread(errors, &bytes, bytes.count, 0)
         guard let line = bytes.prefix(max(0, count)).split(separator: UInt8(ascii: "\n")).first else { return "" }
-        return ": " + Output.printable(String(decoding: line, as: UTF8.self))
+        return ": " + Output.printable(String(decoding: line, as: UTF8.self)).clause
     }
 
     /// Refuses to give one user the data of several.
