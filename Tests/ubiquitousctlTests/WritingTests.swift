@@ -113,8 +113,13 @@ import UbiquitousStoreTesting
             let signIn = ["account", "sign-in", "--no-create", "webdav://127.0.0.1:1/x"]
             let provisioned = try await terminal.ctl2(signIn + ["--user", "daemon"])
             #expect(provisioned.code == 4, "the account is there, and the server isn't: \(provisioned)")
-            expect(try await terminal.ctl("set", "--user", "4242", "theme", "dark"), 3, "There is no store")
-            expect(try await terminal.ctl2(signIn + ["--user", "4242"]), 2, "There is no user 4242")
+            for line in [["set", "theme", "dark"], ["list"], ["stores"], ["status"], ["account", "devices"], signIn] {
+                for user in ["4242", "no-such-user"] {
+                    let result = try await terminal.ctl2(line + ["--user", user])
+                    expect(result, 2, "There is no user \"\(user)\" on this machine.")
+                }
+            }
+            #expect(try await terminal.ctl("doctor", "--user", "4242").output.contains("WRONG  account: none"))
             for command in ["status", "stores"] {
                 expect(try await terminal.ctl(command, "--everybody", "--user", "root"), 2, "leave one of them out")
             }

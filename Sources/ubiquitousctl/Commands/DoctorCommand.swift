@@ -47,7 +47,7 @@ struct DoctorCommand: ServiceCommand {
         let request = try await request()
         var findings: [Finding] = []
         do {
-            let connection = try await service.connect()
+            let connection = try await service.bus.connect()
             found(Finding("bus", "connected to \(service.bus.address.words)"), &findings)
             try await examine(connection, request, &findings)
         } catch {
@@ -89,7 +89,9 @@ struct DoctorCommand: ServiceCommand {
             known = try await account.properties()
         }
         guard let state = known else {
-            found(Finding("account", "none; the user has no data on this device"), &findings)
+            let isUser = LocalUser.name(of: try service.uid()) != nil
+            let reason = isUser ? "the user has no data on this device" : "this machine has no user of this uid"
+            found(Finding("account", "none; \(reason)", isPassed: isUser), &findings)
             if geteuid() == 0 { try await foundSetAside(connection, &findings) }
             return
         }

@@ -512,7 +512,6 @@ extension Catalogue {
         "There is no store {1} for user {2}.": "Es gibt keinen Speicher {1} für den Benutzer {2}.",
         "There is no subcommand {1}.": "Es gibt keinen Unterbefehl {1}.",
         "There is no type and no option {1} for a value.": "Es gibt keinen Typ und keine Option {1} für einen Wert.",
-        "There is no user \"{1}\".": "Es gibt keinen Benutzer „{1}“.",
         "There is no user {1} on this machine.": "Es gibt keinen Benutzer {1} auf diesem Rechner.",
         "There is nothing to resolve: the account syncs":
             "Es gibt nichts zu entscheiden: Das Konto wird synchronisiert",

@@ -60,7 +60,7 @@ struct ServiceOptions: ParsableArguments {
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
         guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
-            throw Failure(.usage, "There is no user \"\(user)\".", advice: "--user takes a name or a uid.")
+            throw Self.noUser(user)
         }
         guard uid == geteuid() || geteuid() == 0 else {
             throw Failure(.refused, "Only root may act for user \"\(user)\".", advice: "Use sudo.")
@@ -68,9 +68,20 @@ struct ServiceOptions: ParsableArguments {
         return uid
     }
 
-    /// Connects to the service's bus.
+    private static func noUser(_ user: String) -> Failure {
+        Failure(
+            .usage, "There is no user \(Output.quoted(user)) on this machine.", advice: "--user takes a name or a uid.")
+    }
+
+    /// Connects to the service's bus. If no user has the uid that is meant, there must be data of it.
     @BusActor
-    func connect() async throws -> ServiceConnection { try await bus.connect() }
+    func connect() async throws -> ServiceConnection {
+        let connection = try await bus.connect()
+        let uid = try self.uid()
+        guard uid != geteuid(), LocalUser.name(of: uid) == nil else { return connection }
+        guard try await connection.manager.users().contains(uid) else { throw Self.noUser("\(uid)") }
+        return connection
+    }
 
     /// Connects to the service's bus as the user that is meant, for calls that are limited to the user's own data.
     ///
@@ -79,7 +90,7 @@ struct ServiceOptions: ParsableArguments {
     func connectAsUser() async throws -> ServiceConnection {
         let (own, uid) = (geteuid(), try uid())
         if uid == own { return try await connect() }
-        guard LocalUser.name(of: uid) != nil else { throw Failure(.usage, "There is no user \(uid) on this machine.") }
+        guard LocalUser.name(of: uid) != nil else { throw Self.noUser("\(uid)") }
         guard seteuid(uid) == 0 else {
             throw Failure(.refused, "Acting for user \(uid): \(String(cString: strerror(errno))).")
         }
