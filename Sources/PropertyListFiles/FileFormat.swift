@@ -91,12 +91,19 @@ package struct KeyedArchive {
 package struct UnwritableText: Error, Hashable, CustomStringConvertible {
     /// The character.
     package let scalar: Unicode.Scalar
+    /// The outermost dictionary's key in which, or in whose value, it is; `nil` if the value is no dictionary.
+    package let key: Text?
 
-    /// A sentence that says what is wrong and what to do.
+    /// A clause that says what is wrong and what to do.
     package var description: String {
         let hexadecimal = String(scalar.value, radix: 16, uppercase: true)
         let code = String(repeating: "0", count: max(0, 4 - hexadecimal.count)) + hexadecimal
-        return "a string or key has the control character U+\(code), which XML can't hold; use binary or JSON"
+        guard let key else {
+            return "a string has the control character U+\(code), which XML can't hold; use binary or JSON"
+        }
+        return """
+            the key "\(key)" or its value has the control character U+\(code), which XML can't hold; use binary or JSON
+            """
     }
 }
 

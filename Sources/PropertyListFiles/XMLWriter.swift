@@ -38,8 +38,12 @@ struct XMLWriter {
             if values.isEmpty { return line("<dict/>", nesting) }
             line("<dict>", nesting)
             for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-                line("<key>\(try Self.escaped(key.string))</key>", nesting + 1)
-                try write(value, nesting: nesting + 1)
+                do throws(UnwritableText) {
+                    line("<key>\(try Self.escaped(key.string))</key>", nesting + 1)
+                    try write(value, nesting: nesting + 1)
+                } catch {
+                    throw UnwritableText(scalar: error.scalar, key: key)
+                }
             }
             line("</dict>", nesting)
         }
@@ -64,7 +68,7 @@ struct XMLWriter {
             // A reader would convert a bare one to a line feed.
             case "\r": escaped += "&#13;"
             case "\n", "\t": escaped.unicodeScalars.append(scalar)
-            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": throw UnwritableText(scalar: scalar)
+            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": throw UnwritableText(scalar: scalar, key: nil)
             default: escaped.unicodeScalars.append(scalar)
             }
         }

@@ -1032,6 +1032,11 @@ extension ServiceMessages {
         "the declaration is too long": "die Deklaration ist zu lang",
         "the disk is too slow for what is written; try again later":
             "der Datenträger ist zu langsam für das, was geschrieben wird; versuchen Sie es später noch einmal",
+        "the key \"{1}\" or its value has the control character U+{2}, which XML can't hold; use binary or JSON":
+            """
+        der Schlüssel „{1}“ oder sein Wert enthält das Steuerzeichen U+{2}, das XML nicht kennt; verwenden Sie das \
+        Binärformat oder JSON
+        """,
         "the name has a control character; leave it out":
             "der Name einer Domain enthält ein Steuerzeichen; lassen Sie es weg",
         "the name has a noncharacter; leave it out":

@@ -19,7 +19,9 @@ import UbiquitousStoreTesting
             let (store, other) = (try await terminal.store(), try await terminal.store("org.example.Other"))
             var values = try await Self.fill(store)
             if format == "xml" {
-                expect(try await terminal.ctl("export", "--format", "xml"), 3, "control character U+001B")
+                let refused = try await terminal.ctl("export", "--format", "xml")
+                let (key, _) = try #require(values.first(where: { $0.value == .string("\u{1B}[31m") }))
+                expect(refused, 3, "the key \"\(key)\" or its value has", "character U+001B", "binary or JSON.")
                 // XML can't hold these.
                 for (key, value) in values where value == .string("\u{1B}[31m") {
                     try await store.remove(key.string)
