@@ -29,18 +29,27 @@ enum DateWord {
         return "\(parts[0])T\(parts[1])\(zone ?? "")"
     }
 
-    /// Returns when local clocks show what UTC's show at a time, and whether they ever do. A time that is skipped when
-    /// clocks are put forward is read as mktime(3) reads it.
+    /// Returns when local clocks show what UTC's show at a time, and whether they ever do. Where they show it twice,
+    /// because they are put back, it is the first time. A time that is skipped when clocks are put forward is read as
+    /// mktime(3) reads it.
     private static func local(_ clock: Double) -> (seconds: Double, exists: Bool) {
         let epoch: Double = 978_307_200
-        guard var time = time_t(exactly: (clock + epoch).rounded(.down)) else { return (clock, true) }
-        let shown = time
-        var parts = tm()
+        guard let shown = time_t(exactly: (clock + epoch).rounded(.down)) else { return (clock, true) }
+        let guess = reading(of: shown, daylightSaving: -1)
+        let times = [guess, reading(of: shown, daylightSaving: 0), reading(of: shown, daylightSaving: 1)]
+            .filter { $0.exists }.map { $0.time }
+        return (clock - Double(shown - (times.min() ?? guess.time)), !times.isEmpty)
+    }
+
+    /// Returns when local clocks show what UTC's show at a time, with or without daylight saving time or, for -1, as
+    /// mktime(3) decides; and whether they show it then.
+    private static func reading(of shown: time_t, daylightSaving: Int32) -> (time: time_t, exists: Bool) {
+        var (time, parts) = (shown, tm())
         gmtime_r(&time, &parts)
-        parts.tm_isdst = -1
+        parts.tm_isdst = daylightSaving
         let (day, hour, minute) = (parts.tm_mday, parts.tm_hour, parts.tm_min)
-        let offset = Double(shown - mktime(&parts))
-        return (clock - offset, (parts.tm_mday, parts.tm_hour, parts.tm_min) == (day, hour, minute))
+        time = mktime(&parts)
+        return (time, (parts.tm_mday, parts.tm_hour, parts.tm_min) == (day, hour, minute))
     }
 
     /// Returns the impossible part of a time or a zone, such as 24:00, 09:30:60 or +25:00; `nil` if there is none.
