@@ -81,6 +81,23 @@ struct LayerTests {
         #expect(Set(found) == Set(known))
     }
 
+    /// What reads, and must not see what a crash could undo, commits staged writes first, and so do those that close data
+    /// or keep an order (docs/decisions/0090).
+    @Test func `no other files of the service commit`() throws {
+        let known = [
+            "Callers/Clients", "Daemon", "Defaults/LayerSizes", "Interfaces/AdministrationInterface",
+            "Interfaces/DefaultsInterface", "Interfaces/DomainInterface", "Interfaces/Interface+members",
+            "Interfaces/StoreInterface", "Users/User", "Users/UserLocalKeys", "Users/UserRecovery", "Users/UserRoom",
+            "Users/Users", "WriteQueue",
+        ].map { "Sources/StoreDaemon/\($0).swift" }
+        let found = try repository.sources().filter { source in
+            guard source.hasPrefix("Sources/StoreDaemon/") else { return false }
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            return text.contains(".commit()")
+        }
+        #expect(Set(found) == Set(known))
+    }
+
     @Test func `every method of the service says who may call it`() throws {
         let members = "Sources/StoreDaemon/Interfaces/Interface+members.swift"
         var methods = 0
