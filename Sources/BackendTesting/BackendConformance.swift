@@ -7,7 +7,7 @@
 //         try await conformance.run(on: EmptyRemote { MyBackend(server) })
 //     }
 //
-// C1 to C5 are defined at the head of RemoteBackend.swift.
+// docs/backends.md defines C1 to C5.
 
 internal import Replication
 

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the sync engine expects of a backend: it stores states and returns them, and decides nothing. Its contract,
-// which docs/backends.md explains and `BackendConformance` tests:
-//
-//   C1  After a push has finished, every later complete pull by any device returns its entries, or a state whose
-//       version vector covers their dots.
-//   C2  A pull returns only what some device pushed.
-//   C3  A pull never returns a version vector without the entries it covers.
-//   C4  Every call may be repeated, and interrupted anywhere.
-//   C5  A backend promises nothing about order, exactly-once delivery, freshness, clocks, locks, conditions, or
-//       several stores together.
+// What the sync engine expects of a backend: it stores states and returns them, and decides nothing. docs/backends.md
+// has its contract, C1 to C5, which `BackendConformance` tests.
 //
 // An error ends the cycle, and nothing is lost. The code decides what follows:
 //
