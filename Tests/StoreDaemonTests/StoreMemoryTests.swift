@@ -122,7 +122,7 @@ struct StoreMemoryTests {
         }
     }
 
-    @Test func `what is left of a full disk is for users who have little`() async throws {
+    @Test func `the last of a full disk is kept for small users`() async throws {
         try await withService { service in
             service.daemon.users.room.diskReserve = .max
             let value = Value.data([UInt8](repeating: 7, count: 100_000))
@@ -164,7 +164,7 @@ struct StoreMemoryTests {
         try other.close()
     }
 
-    @Test func `what other devices have written doesn't take what is left of a full disk`() async throws {
+    @Test func `downloads don't take the last of a full disk`() async throws {
         let other = try LocalService()
         let value = Value.data([UInt8](repeating: 7, count: 100_000))
         for number in 0..<40 {
