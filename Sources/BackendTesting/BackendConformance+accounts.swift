@@ -5,7 +5,7 @@ internal import Replication
 
 extension BackendConformance {
     static let accounts: [BackendConformance] = [
-        BackendConformance("an empty place has no account, unless one is to be made") { place in
+        BackendConformance("an empty remote has no account until one is created") { place in
             let backend = try place.makeBackend()
             try await expect(.noAccount) { _ = try await backend.open(creatingAccount: false) }
             let made = try await backend.open(creatingAccount: true)
@@ -20,7 +20,7 @@ extension BackendConformance {
             let used = try await place.makeBackend().open(creatingAccount: true)
             try expect(!used.isNew && used.isNamed(made.identifier), "and no more after that")
         },
-        BackendConformance("devices that make the account at once come to have one") { place in
+        BackendConformance("devices that create the account at the same time end up with one") { place in
             let devices = try (0..<3).map {
                 BackendDevice("\($0)", seed: UInt64($0 + 1), backend: try place.makeBackend())
             }
@@ -43,7 +43,7 @@ extension BackendConformance {
             try expect(Set(devices.map(\.account)).count == 1, "all have one")
             try expect(devices[0].values(store).count == 3, "and what each wrote is in it")
         },
-        BackendConformance("a place that was emptied is reported, and not obeyed") { place in
+        BackendConformance("an emptied remote is reported, and deletes nothing") { place in
             guard let empty = place.empty else { return }
             let device = try await devices(1, place)[0]
             device.set(store, "a", .integer(1))
@@ -53,7 +53,7 @@ extension BackendConformance {
             try await expect(.reset) { try await device.push() }
             try expect(device.values(store) == ["a": .integer(1)], "nothing is lost on the device")
         },
-        BackendConformance("what is published for another account is refused") { place in
+        BackendConformance("a publication for another account is refused") { place in
             let device = try await devices(1, place)[0]
             let backend = try place.makeBackend()
             _ = try await backend.open(creatingAccount: false)

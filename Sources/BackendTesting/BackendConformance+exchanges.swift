@@ -5,7 +5,7 @@ internal import Replication
 
 extension BackendConformance {
     static let exchanges: [BackendConformance] = [
-        BackendConformance("C1: what was pushed is returned by every later pull") { place in
+        BackendConformance("C1: every later pull returns what was pushed") { place in
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             a.set("org.example.Other", "b", .data([UInt8](repeating: 7, count: 200_000)))
@@ -32,7 +32,7 @@ extension BackendConformance {
             try await settle([a, b])
             try expect(a.values(store) == ["b": .integer(1), "c": .integer(1)], "and never comes back")
         },
-        BackendConformance("C1: what was deleted takes no write along that did not know of it") { place in
+        BackendConformance("C1: a deletion spares writes that did not know of it") { place in
             let devices = try await devices(3, place)
             // With several stores, at least one joins the states in the order in which the write could be lost.
             for number in 0..<8 { devices[0].set("\(store)\(number)", "k", .integer(1)) }
@@ -94,7 +94,7 @@ extension BackendConformance {
             }
             try expect(b.stores == before && a.stores == before, "both hold what they held")
         },
-        BackendConformance("C5: devices that write at once lose nothing") { place in
+        BackendConformance("C5: devices that write at the same time lose nothing") { place in
             let devices = try await devices(4, place)
             for round in 0..<5 {
                 for device in devices {
@@ -106,7 +106,7 @@ extension BackendConformance {
             try await settle(devices)
             try expect(devices[0].values(store).count == 21, "nothing is lost")
         },
-        BackendConformance("what is joined is not offered again, nor to one who receives a cursor") { place in
+        BackendConformance("what is joined is not offered again, not even to a new process with the cursor") { place in
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             try await a.sync()
@@ -138,7 +138,7 @@ extension BackendConformance {
                 cursor = result.cursor
             }
         },
-        BackendConformance("a device's name and origin are told") { place in
+        BackendConformance("a device's name and origin are reported") { place in
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             try await a.sync()

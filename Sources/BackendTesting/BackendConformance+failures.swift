@@ -5,7 +5,7 @@ internal import Replication
 
 extension BackendConformance {
     static let failures: [BackendConformance] = [
-        BackendConformance("a device that goes on under another origin loses nothing, and leaves nothing") { place in
+        BackendConformance("a device that changes its origin loses nothing, and leaves nothing behind") { place in
             let (a, b) = try await pair(place)
             for round in 0..<5 {
                 a.set(store, "\(round)", .integer(1))
@@ -18,7 +18,7 @@ extension BackendConformance {
             let pull = try await b.backend.pull(after: nil, as: b.origin)
             try expect(pull.devices.keys.count { $0 != b.origin } <= 1, "former publications are gone")
         },
-        BackendConformance("a clone is noticed, and what it wrote is not lost") { place in
+        BackendConformance("a clone is detected, and its writes are kept") { place in
             let (a, b) = try await pair(place)
             a.set(store, "a", .integer(1))
             try await settle([a, b])
@@ -51,7 +51,7 @@ extension BackendConformance {
             try await settle([a, b])
             try expect(b.values(store).keys.sorted() == ["a", "b", "clone"], "nothing is lost")
         },
-        BackendConformance("cleaning up harms nobody, however often, whoever does it") { place in
+        BackendConformance("garbage collection loses nothing, on any device, at any time") { place in
             let devices = try await devices(3, place)
             for round in 0..<40 {
                 let device = devices[round % 3]
@@ -68,7 +68,7 @@ extension BackendConformance {
             try expect(try await late.sync(), "a new device reads all of it")
             try expect(late.values(store) == devices[0].values(store), "and sees what the others see")
         },
-        BackendConformance("a device that was forgotten and comes back loses nothing") { place in
+        BackendConformance("a forgotten device that comes back loses nothing") { place in
             let (a, b) = try await pair(place)
             b.set(store, "b", .integer(1))
             try await settle([a, b])

@@ -15,7 +15,9 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
     /// All cases.
     public static let cases: [FaultConformance] = [
         FaultConformance("requests are lost") { _, random in random % 4 == 0 ? .lost : nil },
-        FaultConformance("replies are lost, though it was done") { _, random in random % 4 == 0 ? .replyLost : nil },
+        FaultConformance("replies to requests that were carried out are lost") { _, random in
+            random % 4 == 0 ? .replyLost : nil
+        },
         FaultConformance("requests arrive twice") { _, random in random % 3 == 0 ? .repeated : nil },
         FaultConformance("writes arrive long after they were given up") { request, random in
             request.action == .put && random % 4 == 0 ? .delayed : nil
@@ -23,16 +25,16 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
         FaultConformance("deletions arrive long after they were given up") { request, random in
             request.action == .delete && random % 2 == 0 ? .delayed : nil
         },
-        FaultConformance("blobs are there in part") { request, random in
+        FaultConformance("blobs are incomplete") { request, random in
             request.action == .put && random % 5 == 0 ? .torn(Int(random % 400)) : nil
         },
-        FaultConformance("reading gives what was there before") { request, random in
+        FaultConformance("reads return earlier contents") { request, random in
             request.action == .get && random % 4 == 0 ? .stale : nil
         },
         FaultConformance("listings lack names") { request, random in
             request.action == .list && request.name != "a" && random % 3 == 0 ? .partial : nil
         },
-        FaultConformance("nothing seems to be there") { request, random in
+        FaultConformance("the remote seems empty") { request, random in
             request.action != .check && !request.name.hasPrefix("a") && random % 5 == 0 ? .blind : nil
         },
         FaultConformance("all of that") { request, random in

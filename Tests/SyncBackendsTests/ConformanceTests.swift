@@ -62,7 +62,7 @@ import Testing
         storage.onRequest { request in
             request.action == .create && count.add(1, ordering: .relaxed).newValue <= 3 ? .lost : nil
         }
-        let conformance = BackendConformance.cases.first { $0.description.hasPrefix("devices that make the account") }
+        let conformance = BackendConformance.cases.first { $0.description.hasPrefix("devices that create the account") }
         try await #require(conformance).run(on: FaultConformance.place(storage))
         #expect(count.load(ordering: .relaxed) > 3)
     }
