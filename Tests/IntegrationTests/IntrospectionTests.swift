@@ -2,6 +2,7 @@
 
 import Foundation
 import FoundationXML
+import PressureTesting
 import PropertyList
 import SDBus
 import StoreBus
@@ -46,6 +47,27 @@ struct IntrospectionTests {
                 }
             }
         }
+    }
+
+    @Test func `the definition explains every error that it lists, and lists all of the service's own`() throws {
+        let errors = try DocumentedErrors(file: repositoryFile("dbus/org.example.UbiquitousStore.xml"))
+        #expect(errors.unexplained == [])
+        #expect(errors.all.filter { $0.hasPrefix("org.example.") } == Set(StoreErrorCode.allCases.map(\.name)))
+        #expect(errors.all.contains("org.freedesktop.DBus.Error.IOError"))
+    }
+
+    @Test func `a member's errors are its own, those of members that it names, and those of its interface`() throws {
+        let errors = try DocumentedErrors(file: repositoryFile("dbus/org.example.UbiquitousStore.xml"))
+        func names(_ interface: String, _ member: String) -> Set<Substring> {
+            Set(errors.names(interface: interface, member: member).compactMap { $0.split(separator: ".").last })
+        }
+        // By way of Encrypt and SyncNow.
+        let replacing = names(BusNames.accountInterface, "ReplaceKey")
+        #expect(replacing.isSuperset(of: ["Conflict", "Busy", "RemoteFormatTooNew", "IOError", "UnknownMethod"]))
+        #expect(names(BusNames.accountInterface, "RenameDevice").isSuperset(of: ["NotSignedIn", "IOError", "Corrupt"]))
+        #expect(names(BusNames.managerInterface, "OpenStore").contains("IdentityUnknown"))
+        let reading = names(BusNames.storeInterface, "GetValue")
+        #expect(reading.contains("NoSuchKey") && reading.isDisjoint(with: ["QuotaExceeded", "Busy", "NotSignedIn"]))
     }
 
     @Test func `introspection lists the caller's own objects and no others`() async throws {

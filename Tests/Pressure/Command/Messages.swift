@@ -11,16 +11,18 @@ internal import UbiquitousStoreTesting
 /// Sends malformed messages.
 struct Messages: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Sends nonsense from a seed; fails if the service ends, doesn't answer, or names no known error.")
+        abstract: "Sends nonsense from a seed; fails if the service ends or an answer is missing or wrong.")
     @OptionGroup var options: BusOptions
     @Option(help: "How many messages.") var count = 1_000_000
     @Option(help: "What they are made of.") var seed: UInt64 = 1
+    @Option(help: "The interface's definition, which lists the errors of each member.")
+    var definition = "dbus/org.example.UbiquitousStore.xml"
 
     func run() async throws {
         let site = try await Site(options.bus, policy: options.policy)
         let user = try await BusClient(site.bus, as: Site.users[1]).store(Site.store)
         try await user.set("key", .string("kept"))
-        let fuzzer = try MessageFuzzer(site, seed: seed)
+        let fuzzer = try MessageFuzzer(site, seed: seed, errors: try DocumentedErrors(file: definition))
         for _ in 0..<10 where site.device.exit == nil {
             try fuzzer.send(count / 10)
             say("\(fuzzer.report.sent) messages, \(site.memory) KiB")
@@ -46,7 +48,7 @@ struct Messages: AsyncParsableCommand {
             say("\(count)  \(name.isEmpty ? "no error" : name)")
         }
         say("\(report.broken) were no messages; the bus broke off \(report.disconnections) connections.")
-        for (name, call) in report.strangers { say("\(name) is no known error; \(call)") }
+        for (name, call) in report.strangers { say("\(name) is not documented for \(call)") }
         for call in report.unanswered.prefix(20) { say("not answered: \(call)") }
         let log = device.log
         if !log.isEmpty { say("The service said:\n\(log.suffix(3000))") }

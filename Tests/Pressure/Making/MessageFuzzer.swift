@@ -16,7 +16,7 @@ public final class MessageFuzzer {
         public var broken = 0
         /// The number of replies by the name of the error, which is empty without an error.
         public var answers: [String: Int] = [:]
-        /// Errors with names from neither the interface nor the D-Bus specification, and the calls that got them.
+        /// Errors that the interface's definition doesn't list for a call, and the calls that got them.
         public var strangers: [String: String] = [:]
         /// Calls that should have been answered, and were not.
         public var unanswered: [String] = []
@@ -30,6 +30,7 @@ public final class MessageFuzzer {
     private static let patience = 60_000
 
     private let site: Site
+    private let errors: DocumentedErrors
     private var nonsense: Nonsense
     private var lanes: [Lane]
     /// The results so far.
@@ -37,9 +38,10 @@ public final class MessageFuzzer {
 
     /// Makes a fuzzer that sends as four users: two ordinary ones, root, and the service's.
     ///
+    /// - Parameter errors: those that calls may get.
     /// - Throws: `StartFailure`.
-    public init(_ site: Site, seed: UInt64) throws {
-        self.site = site
+    public init(_ site: Site, seed: UInt64, errors: DocumentedErrors) throws {
+        (self.site, self.errors) = (site, errors)
         nonsense = Nonsense(seed: seed, address: "folder://\(site.folder)")
         lanes = try [Site.attacker, Site.users[0], nil, Site.service].map { try Lane(site.bus, $0) }
     }
@@ -62,7 +64,7 @@ public final class MessageFuzzer {
             idle = isIdle ? idle + 1 : 0
             if idle * lanes.count > Self.patience { break }
         }
-        report.unanswered += lanes.flatMap { $0.waiting.values }.sorted()
+        report.unanswered += lanes.flatMap { $0.waiting.values.map(\.description) }.sorted()
         for lane in lanes { lane.waiting = [:] }
         return report
     }
@@ -77,7 +79,8 @@ public final class MessageFuzzer {
             let message = nonsense.message()
             let serial = lane.client.nextSerial()
             if message.expectsReply {
-                lane.waiting[serial] = "\(message.interface ?? "-").\(message.member ?? "-") \(message.signature)"
+                lane.waiting[serial] = Call(
+                    interface: message.interface, member: message.member, signature: message.signature)
             }
             lane.client.enqueue(message.bytes(serial: serial))
         }
@@ -100,7 +103,9 @@ public final class MessageFuzzer {
         for reply in replies {
             guard let call = lane.waiting.removeValue(forKey: reply.replySerial) else { continue }
             report.answers[reply.errorName ?? "", default: 0] += 1
-            if let name = reply.errorName, !ErrorNames.known.contains(name) { report.strangers[name] = call }
+            guard let name = reply.errorName else { continue }
+            let isListed = errors.names(interface: call.interface, member: call.member).contains(name)
+            if !isListed { report.strangers[name] = call.description }
         }
         return !replies.isEmpty
     }
@@ -110,7 +115,7 @@ public final class MessageFuzzer {
 private final class Lane {
     let user: UInt32?
     private(set) var client: RawClient
-    var waiting: [UInt32: String] = [:]
+    var waiting: [UInt32: Call] = [:]
 
     init(_ bus: PrivateBus, _ user: UInt32?) throws {
         self.user = user
@@ -123,20 +128,11 @@ private final class Lane {
     }
 }
 
-/// The errors that a caller may get.
-private enum ErrorNames {
-    static let known = Set(
-        own.map { "org.example.UbiquitousStore.Error.\($0)" } + standard.map { "org.freedesktop.DBus.Error.\($0)" })
+/// A call that waits for its reply.
+private struct Call: CustomStringConvertible {
+    let interface: String?
+    let member: String?
+    let signature: String
 
-    private static let own = [
-        "NoSuchKey", "InvalidKey", "KeyTooLong", "InvalidValue", "DepthExceeded", "QuotaExceeded", "NotEntitled",
-        "IdentityUnknown", "AmbiguousIdentity", "NoSuchStore", "Conflict", "NotSignedIn", "NoAccount",
-        "BackendUnavailable", "BackendAuthenticationFailed", "BackendFull", "BackendUnsupported",
-        "RemoteFormatTooNew", "Busy", "Corrupt",
-    ]
-    /// Errors that the interface names, and those of the specification for calls of what does not exist.
-    private static let standard = [
-        "InvalidArgs", "AccessDenied", "LimitsExceeded", "UnknownObject", "UnknownMethod", "UnknownInterface",
-        "UnknownProperty", "PropertyReadOnly",
-    ]
+    var description: String { "\(interface ?? "-").\(member ?? "-") \(signature)" }
 }
