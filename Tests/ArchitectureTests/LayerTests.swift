@@ -115,6 +115,23 @@ struct LayerTests {
         #expect(methods > 40)
     }
 
+    @Test func `every property of the service says who may read it`() throws {
+        // This one itself says to each caller what that one may know.
+        let unsaid = ["LastErrorMessage"]
+        var (properties, others) = (0, [String]())
+        for source in try repository.sources() where source.hasPrefix("Sources/StoreDaemon/Interfaces/") {
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            // A row begins with the name of its property.
+            for row in text.split(separator: /\.property\(\s*"/).dropFirst() {
+                properties += 1
+                let declaration = row.split(separator: /\)\s*\{/, maxSplits: 1)[0]
+                if !declaration.contains("to: .") { others.append(String(row.prefix { $0 != "\"" })) }
+            }
+        }
+        #expect(others == unsaid)
+        #expect(properties > 40)
+    }
+
     @Test(arguments: ["Replication", "StoreEngine", "SyncEngine", "Sealing", "Backends", "HTTPClient", "RemoteAddress"])
     func `what is below the service names neither commands nor members of the interface`(module: String) throws {
         let sources = try repository.sources().filter { $0.hasPrefix("Sources/\(module)/") }
