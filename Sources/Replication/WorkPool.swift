@@ -29,8 +29,8 @@ package final class WorkPool: Sendable {
     private let patience: Double
     private let startThread: @Sendable (WorkPool) -> Bool
     private let state = Mutex(State())
-    // A semaphore is there for threads to share.
     private nonisolated(unsafe) let hasMore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    // Safe because a semaphore is there for threads to share.
 
     private struct State {
         /// The queues with work that no thread has taken yet, in their order.

@@ -132,6 +132,23 @@ struct LayerTests {
         #expect(properties > 40)
     }
 
+    /// The compiler doesn't check these (docs/decisions/0160).
+    @Test func `the line after a declaration that the compiler doesn't check says why it is safe`() throws {
+        let unchecked = /@unchecked Sendable|nonisolated\(unsafe\)|unowned\(unsafe\)/
+        var declarations = 0
+        for source in try repository.sources() {
+            let text = try String(contentsOf: repository.root.appending(path: source), encoding: .utf8)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            for (line, next) in zip(lines, lines.dropFirst()) {
+                let code = line.drop(while: \.isWhitespace)
+                if code.hasPrefix("//") || !code.contains(unchecked) { continue }
+                declarations += 1
+                #expect(next.drop(while: \.isWhitespace).hasPrefix("//"), "\(source): \(code)")
+            }
+        }
+        #expect(declarations > 10)
+    }
+
     @Test(arguments: ["Replication", "StoreEngine", "SyncEngine", "Sealing", "Backends", "HTTPClient", "RemoteAddress"])
     func `what is below the service names neither commands nor members of the interface`(module: String) throws {
         let sources = try repository.sources().filter { $0.hasPrefix("Sources/\(module)/") }

@@ -39,6 +39,7 @@ open class Object {
     package func connect(_ signal: String, _ handler: @escaping @MainActor () -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer) -> gboolean = { data in
             nonisolated(unsafe) let data = data
+            // Safe because the object emits its signals on the main thread, and the connection keeps the handler.
             MainActor.assumeIsolated { Unmanaged<Handler<Void>>.fromOpaque(data).takeUnretainedValue().body(()) }
             return 0
         }
@@ -49,6 +50,7 @@ open class Object {
     package func connect(_ signal: String, text handler: @escaping @MainActor (String) -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { data, text in
             nonisolated(unsafe) let data = data
+            // Safe because the object emits its signals on the main thread, and the connection keeps the handler.
             let text = String(cString: text)
             MainActor.assumeIsolated { Unmanaged<Handler<String>>.fromOpaque(data).takeUnretainedValue().body(text) }
         }
@@ -59,6 +61,7 @@ open class Object {
     package func connect(_ signal: String, integer handler: @escaping @MainActor (Int32) -> Void) {
         let callback: @convention(c) (UnsafeMutableRawPointer, gint) -> Void = { data, number in
             nonisolated(unsafe) let data = data
+            // Safe because the object emits its signals on the main thread, and the connection keeps the handler.
             MainActor.assumeIsolated { Unmanaged<Handler<Int32>>.fromOpaque(data).takeUnretainedValue().body(number) }
         }
         connect(signal, unsafeBitCast(callback, to: GCallback.self), Handler(handler))
