@@ -480,14 +480,14 @@ extension ServiceMessages {
         """,
         "The encoding is damaged or not ours, at byte {1}: {2}.":
             "Die Codierung ist ab Byte {1} beschädigt oder fremd: {2}.",
-        "The file h/{1} belongs to another account and is passed over.":
+        "The file h/{1} belongs to another account and is skipped.":
             "Die Datei h/{1} gehört zu einem anderen Konto und wird übergangen.",
         "The file h/{1} is damaged: {2}.": "Die Datei h/{1} ist beschädigt: {2}.",
         "The file h/{1} is not a head, or has not arrived completely.":
             "Die Datei h/{1} ist keine Kopfdatei oder noch nicht vollständig angekommen.",
         """
-        The file h/{1} is not under the account's key and is passed over. If the key was replaced, the device that \
-        did so removes the file a quarter of an hour later.
+        The file h/{1} is not under the account's key and is skipped. If the key was replaced, the device that did so \
+        removes the file a quarter of an hour later.
         """:
             """
         Die Datei h/{1} ist nicht mit dem Schlüssel des Kontos verschlüsselt und wird übergangen. Wurde der \
@@ -507,7 +507,7 @@ extension ServiceMessages {
             "Die Datei {1} auf {2} ist beschädigt oder noch nicht vollständig angekommen.",
         "The file {1}/{2} can't be copied: {3}.": "Die Datei {1}/{2} lässt sich nicht kopieren: {3}.",
         "The flags 0x{1} are unknown.": "Die Flags 0x{1} sind unbekannt.",
-        "The folder h holds names with control characters, which nobody gives; they are passed over.":
+        "The folder h holds names with control characters, which nobody gives; they are skipped.":
             "Der Ordner h enthält Namen mit Steuerzeichen, die kein Gerät vergibt; sie werden übergangen.",
         "The folder h holds too many files; some were not read.":
             "Der Ordner h enthält zu viele Dateien; einige wurden nicht gelesen.",

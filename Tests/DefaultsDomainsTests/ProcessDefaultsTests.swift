@@ -40,7 +40,7 @@ struct ProcessDefaultsTests {
     }
 
     @Test(arguments: ["..", "a/b", "NSGlobalDomain", "", String(repeating: "x", count: 256)])
-    func `a name that no domain can have is passed over`(name: String) throws {
+    func `a name that no domain can have is ignored`(name: String) throws {
         #expect(try place(domain: name).domain == "org.example.Manifest")
         let environment = ["UBIQUITOUS_STORE_DOMAIN": name, "FLATPAK_ID": name]
         #expect(try place(environment: environment, program: "/usr/bin/other").domain == "other")

@@ -17,7 +17,7 @@ struct HeadNewsTests {
             identity, under: identity.origin.description, isWhole: true, states: [store: state], segments: [])
     }
 
-    @Test func `a state that was passed over is read once it can be`() {
+    @Test func `a state that was skipped is read once it can be`() {
         let (gone, there) = (Bits128(high: 1, low: 1), Bits128(high: 1, low: 2))
         let heads = [head(1, state: 1), head(2, state: 2)]
         var news = HeadNews(heads, known: [], joined: [:])
@@ -43,7 +43,7 @@ struct HeadNewsTests {
                 #expect(same.states.isEmpty)
             }
             let next = same.finish(joined: [])
-            #expect(next.headsWithGaps == result.headsWithGaps && next.passedOver == result.passedOver)
+            #expect(next.headsWithGaps == result.headsWithGaps && next.skipped == result.skipped)
             gaps.note(next)
             // Another head with the same state is read at once.
             let other = HeadNews(
@@ -62,10 +62,10 @@ struct HeadNewsTests {
         #expect(gaps.isEmpty && gaps.headsToRead.isEmpty && gaps.statesToSkip.isEmpty)
     }
 
-    @Test func `a state is covered by one that was joined with a head of which another was passed over`() {
-        let (read, passed) = (Bits128(high: 1, low: 1), Bits128(high: 1, low: 2))
+    @Test func `a state is covered by one that was joined with a head of which another was skipped`() {
+        let (read, skipped) = (Bits128(high: 1, low: 1), Bits128(high: 1, low: 2))
         var news = HeadNews([head(1, state: 1), head(2, state: 2)], known: [], joined: [store: [read]])
-        let isCovered = news.passOver([passed], of: store, read: VersionVector())
+        let isCovered = news.passOver([skipped], of: store, read: VersionVector())
         #expect(isCovered)
     }
 

@@ -51,7 +51,7 @@ import Testing
         (", ", "", ""), (" ", "\"", "\""), ("\n", "1. ", ""), ("; ", "12) ", ","), (" - ", "“", "”"), (",", "", ""),
         (" ", "\u{FEFF}", "."),
     ])
-    func `numbers and punctuation between the words are passed over`(between: String, before: String, after: String)
+    func `numbers and punctuation between the words are ignored`(between: String, before: String, after: String)
         throws
     {
         let words = Self.words.map { before + $0 + after }.joined(separator: between)

@@ -57,7 +57,7 @@ import Testing
         storage.blobs[name] = foreign.encoded()
         try await a.sync()
         #expect(a.stores == b.stores)
-        #expect(a.problems == ["The file h/00000000000000ff belongs to another account and is passed over."])
+        #expect(a.problems == ["The file h/00000000000000ff belongs to another account and is skipped."])
     }
 
     @Test func `heads that are small as files and large in memory are counted as they are in memory`() async throws {
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `what was written before format 1 is named and passed over`() async throws {
+    @Test func `what was written before format 1 is named and skipped`() async throws {
         let (storage, a, b) = try await world()
         var encoder = CanonicalEncoder()
         encoder.raw(Envelope.head + [0, 1, 2])
@@ -364,7 +364,7 @@ import Testing
         #expect(try b.values(store) == ["a": .integer(1)])
         #expect(
             pass.problems == [
-                "The folder h holds names with control characters, which nobody gives; they are passed over.",
+                "The folder h holds names with control characters, which nobody gives; they are skipped.",
                 "The file h/fedcba9876543210 is not a file.",
             ])
         try await a.collectGarbage()

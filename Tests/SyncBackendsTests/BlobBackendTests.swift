@@ -245,7 +245,7 @@ import Testing
         #expect(try b.values(store) == values)
     }
 
-    @Test func `a head that is damaged is passed over and named; the others count`() async throws {
+    @Test func `a head that is damaged is skipped and named; the others count`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()
@@ -776,7 +776,7 @@ import Testing
         #expect(await error { try await a.push() } == .reset)
     }
 
-    @Test func `a segment that can't be read is named before what is only passed over`() async throws {
+    @Test func `a segment that can't be read is named before what is only skipped`() async throws {
         let (place, a, b, segment) = try await damagedSegment()
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.account = Bits128(high: 5, low: 5)
@@ -786,7 +786,7 @@ import Testing
         #expect(problems.count == 2 && problems.first?.contains(segment) == true, "\(problems)")
     }
 
-    @Test func `heads of another account are passed over`() async throws {
+    @Test func `heads of another account are skipped`() async throws {
         let (place, a, b) = try await two()
         try a.set(store, "a", .integer(1))
         try await a.sync()

@@ -165,7 +165,7 @@ import Testing
 
     @Test(arguments: [Protection.none, .key(key(1))], [(1, true), (2, false)])
     func `an account is gone once two listings lack its marker`(
-        _ protection: Protection, _ lapse: (listings: Int, isPassedOver: Bool)
+        _ protection: Protection, _ lapse: (listings: Int, isIgnored: Bool)
     ) async throws {
         let storage = MemoryStorage()
         let device = try device("A", on: storage, protection)
@@ -178,7 +178,7 @@ import Testing
         }
         // Each twentieth pull reads the markers.
         let gone = await code { for _ in 0..<20 { try await device.pull() } }
-        #expect(gone == (lapse.isPassedOver ? nil : .reset))
+        #expect(gone == (lapse.isIgnored ? nil : .reset))
     }
 
     // MARK: Attacks
@@ -194,7 +194,7 @@ import Testing
         let before = a.stores
         try await a.sync()
         #expect(a.stores == before)
-        let sentence = "The file h/\(thief.origin) is not under the account's key and is passed over."
+        let sentence = "The file h/\(thief.origin) is not under the account's key and is skipped."
         #expect(a.problems.count == 1 && a.problems.first?.hasPrefix(sentence) == true)
         let b = try device("B", on: storage, .phrase(RecoveryPhrase(of: held.key)))
         try await b.signIn(creating: false)

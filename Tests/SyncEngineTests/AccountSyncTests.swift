@@ -35,7 +35,7 @@ struct AccountSyncTests {
         for _ in 0..<2 { try await device.syncNow() }
         #expect(device.sync.isPublished && device.sync.hasReadAll)
         // As when another device has moved to another key, and its user has yet to enter this key's phrase.
-        await backend.change { $0.problems = ["The file h/1 is not under the account's key and is passed over."] }
+        await backend.change { $0.problems = ["The file h/1 is not under the account's key and is skipped."] }
         try await device.syncNow()
         #expect(device.sync.isPublished && device.sync.hasReadAll && device.sync.hasUnread)
         await backend.change { $0.ownPublication = .missing }

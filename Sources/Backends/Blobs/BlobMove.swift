@@ -53,7 +53,7 @@ extension KeyMove {
 
 extension Protection {
     /// Whether to skip a head under another key silently: during a move, in a former form, or under a rejected key.
-    func passesOver(_ head: [UInt8]) -> Bool {
+    func skipsSilently(_ head: [UInt8]) -> Bool {
         switch self {
         case .moving: true
         case .key(let held):

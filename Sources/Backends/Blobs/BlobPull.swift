@@ -20,7 +20,7 @@ actor BlobPull<Storage: BlobStorage>: RemotePull {
     nonisolated var unownedExecutor: UnownedSerialExecutor { backend.unownedExecutor }
     private let formerOwn: HeadIdentity?
     private var news: HeadNews
-    /// What earlier pulls have passed over. It need not be reported again.
+    /// What earlier pulls have skipped. It need not be reported again.
     private let gaps: HeadGaps
     /// Whether segments are damaged that this device needs.
     private var foundDamage: Bool

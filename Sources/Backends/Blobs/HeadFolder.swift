@@ -50,7 +50,7 @@ struct FoundHeads {
         var foreign: [String] = []
         for head in found {
             guard account.isNamed(head.head.account.description) else {
-                foreign.append("The file h/\(head.head.origin) belongs to another account and is passed over.")
+                foreign.append("The file h/\(head.head.origin) belongs to another account and is skipped.")
                 continue
             }
             // A sync tool has copied a version that is also there itself.
@@ -161,7 +161,7 @@ final class HeadFolder<Storage: BlobStorage> {
             .sorted { ($0.name.utf8.count, $0.name) < ($1.name.utf8.count, $1.name) }
         if listings.count < all.count {
             problems.append(
-                "The folder h holds names with control characters, which nobody gives; they are passed over.")
+                "The folder h holds names with control characters, which nobody gives; they are skipped.")
         }
         if listings.count <= BlobName.mostHeads { return (listings, true) }
         // Foreign names must not hide the known heads and this device's own, which may not even be among those listed.
@@ -216,12 +216,12 @@ final class HeadFolder<Storage: BlobStorage> {
             case .otherKey where !account.protection.isWanted:
                 throw RemoteError.encrypted(under: SealedBlob.key(ofHead: bytes))
             // The head belongs to a former or future form of this account, or to a rejected key.
-            case .otherKey where account.protection.passesOver(bytes): break
+            case .otherKey where account.protection.skipsSilently(bytes): break
             case .otherKey:
                 // The account may have moved to another key.
                 account.doubt()
                 problems.append(
-                    "The file h/\(name.prefix(16)) is not under the account's key and is passed over. If the key was "
+                    "The file h/\(name.prefix(16)) is not under the account's key and is skipped. If the key was "
                         + "replaced, the device that did so removes the file a quarter of an hour later.")
             case .tooOld: problems.append("The file h/\(name.prefix(16)) is of a format that is not read any more.")
             case .foreign where name.utf8.count != 16: break

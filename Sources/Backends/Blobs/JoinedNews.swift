@@ -6,7 +6,7 @@ internal import Replication
 struct JoinedNews: Sendable {
     /// The digests of the heads that are joined.
     var heads: Set<Bits128> = []
-    /// Those with a state that was passed over.
+    /// Those with a state that was skipped.
     var gaps = HeadGaps()
     /// The digests of the states that are joined, by store.
     var states: [String: Set<Bits128>] = [:]

@@ -3,7 +3,7 @@
 /// Heads that count as joined, though some of their states could not be read and need not be: see
 /// ``HeadNews/passOver(_:of:read:)``.
 ///
-/// Two states with equal version vectors may hold different entries, so what was passed over is read once it can be.
+/// Two states with equal version vectors may hold different entries, so what was skipped is read once it can be.
 /// What is still arriving arrives soon, and what is lost never does. So it is tried again ever less often: in the 1st,
 /// 2nd, 4th and 8th pull, and so on.
 package struct HeadGaps: Sendable {
@@ -30,9 +30,9 @@ package struct HeadGaps: Sendable {
 
     private var isDue: Bool { pulls.nonzeroBitCount == 1 }
 
-    /// Notes what a pull has passed over.
+    /// Notes what a pull has skipped.
     package mutating func note(_ result: HeadNews.Result) {
         if heads != result.headsWithGaps { pulls = 0 }
-        (heads, states) = (result.headsWithGaps, result.passedOver)
+        (heads, states) = (result.headsWithGaps, result.skipped)
     }
 }

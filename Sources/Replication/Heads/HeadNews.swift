@@ -79,7 +79,7 @@ package struct HeadNews: Sendable {
     /// The digests of states that were read now, by store.
     private var settled: [String: Set<Bits128>] = [:]
     /// The digests of states that could not be read and need not be, by store.
-    private var passedOver: [String: Set<Bits128>]
+    private var skipped: [String: Set<Bits128>]
 
     /// Determines what is new in heads.
     /// - Parameters:
@@ -92,7 +92,7 @@ package struct HeadNews: Sendable {
         passedOver: [String: Set<Bits128>] = [:], corrupt: [String: [Bits128: String]] = [:]
     ) {
         self.heads = heads
-        self.passedOver = passedOver
+        skipped = passedOver
         self.known = known
         let old = heads.filter { known.contains($0.digest) }
         for head in old where !corrupt.isEmpty {
@@ -103,7 +103,7 @@ package struct HeadNews: Sendable {
         }
         var joined = joined
         for head in old {
-            // A state that was corrupt or passed over isn't joined: another head may have its segments.
+            // A state that was corrupt or skipped isn't joined: another head may have its segments.
             for (store, state) in head.states
             where self.corrupt[store]?[state.digest] == nil && passedOver[store]?.contains(state.digest) != true {
                 joined[store, default: []].insert(state.digest)
@@ -125,7 +125,7 @@ package struct HeadNews: Sendable {
     /// Notes that a state was read.
     package mutating func noteRead(_ digest: Bits128, of store: String) {
         corrupt[store]?[digest] = nil
-        passedOver[store]?.remove(digest)
+        skipped[store]?.remove(digest)
         settled[store, default: []].insert(digest)
     }
 
@@ -135,7 +135,7 @@ package struct HeadNews: Sendable {
         settled[store, default: []].insert(digest)
     }
 
-    /// Passes over the unread states whose version vectors are covered by the states that were read, now or before.
+    /// Skips the unread states whose version vectors are covered by the states that were read, now or before.
     /// - Parameter vector: the joined version vector of the states that were read.
     /// - Returns: whether all remaining unread states are copies', for which no device waits.
     package mutating func passOver(_ lacking: Set<Bits128>, of store: String, read vector: VersionVector) -> Bool {
@@ -152,7 +152,7 @@ package struct HeadNews: Sendable {
         for head in heads {
             guard let state = head.states[store], lacking.contains(state.digest) else { continue }
             if vector.isSuperset(of: state.vector) {
-                passedOver[store, default: []].insert(state.digest)
+                skipped[store, default: []].insert(state.digest)
             } else if !head.isCopy {
                 needed = true
             }
@@ -164,12 +164,12 @@ package struct HeadNews: Sendable {
     package struct Result {
         /// The digests of the heads that are joined as a whole.
         package var heads: Set<Bits128> = []
-        /// The digests of those among ``heads`` with a state that was passed over.
+        /// The digests of those among ``heads`` with a state that was skipped.
         package var headsWithGaps: Set<Bits128> = []
         /// The digests of the joined states, by store.
         package var states: [String: Set<Bits128>] = [:]
-        /// The digests of the states that were passed over, by store.
-        package var passedOver: [String: Set<Bits128>] = [:]
+        /// The digests of the states that were skipped, by store.
+        package var skipped: [String: Set<Bits128>] = [:]
         /// The digests of the states that could not be read.
         package var unread: Set<Bits128> = []
         /// The writers of heads with a state that is needed and was not read.
@@ -188,8 +188,8 @@ package struct HeadNews: Sendable {
             var isJoined = head.isWhole || isKnown
             var isRead = isJoined
             for (store, state) in head.states {
-                if passedOver[store]?.contains(state.digest) == true {
-                    result.passedOver[store, default: []].insert(state.digest)
+                if skipped[store]?.contains(state.digest) == true {
+                    result.skipped[store, default: []].insert(state.digest)
                     result.headsWithGaps.insert(head.digest)
                 } else if isKnown || isSettled(state.digest, of: store, stores) {
                     if corrupt[store]?[state.digest] == nil { result.states[store, default: []].insert(state.digest) }

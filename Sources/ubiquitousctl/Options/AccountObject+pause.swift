@@ -23,7 +23,7 @@ extension AccountObject {
         return try await devices().first { $0.isThisOne }?.isPaused ?? false
     }
 
-    /// Tells the user if the last cycle has passed over something that it could not read, such as a damaged upload of
+    /// Tells the user if the last cycle has skipped something that it could not read, such as a damaged upload of
     /// another device. The cycle itself counts as done.
     @BusActor
     func remarkOnUnread() async throws {

@@ -118,7 +118,7 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
-        @Test func `what can't be read is asked about, and passed over`() async throws {
+        @Test func `what can't be read is asked about, and left out`() async throws {
             let (desk, folder) = (try await PanelDesk(), try TemporaryDirectory())
             try await desk.device.start()
             try await desk.client.account.join("folder://" + folder.path)

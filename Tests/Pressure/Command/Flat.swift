@@ -15,7 +15,7 @@ struct Flat: AsyncParsableCommand {
         discussion: """
             Fails if the last ones cost twice as much as the first, or if the service keeps more than it may: for the \
             last nine tenths of connections and users a few descriptors and little memory; for each account four \
-            descriptors and 160 KiB, and no thread. With 0 of something it is passed over.
+            descriptors and 160 KiB, and no thread. With 0 of something it is left out.
             """)
     @OptionGroup var options: BusOptions
     @Option(help: "How many connections come and go.") var connections = 10_000

@@ -283,7 +283,7 @@ struct EtcdFaultTests {
     }
 
     @Test
-    func `a restored cluster that has lost only what others wrote gives revisions twice, and nothing is passed over`()
+    func `a restored cluster that has lost only what others wrote gives revisions twice, and nothing is skipped`()
         async throws
     {
         let cluster = try EtcdCluster()
