@@ -12,7 +12,7 @@ import UbiquitousStoreTesting
 struct LeftAccountTests {
     /// What happens to the account meanwhile.
     enum Meanwhile: CaseIterable {
-        case nothing, encrypted, encryptedAndTidied, replaced, encryptedAndReplaced
+        case nothing, encrypted, encryptedAndRemoved, replaced, encryptedAndReplaced
     }
 
     @Test(arguments: Meanwhile.allCases, [false, true])
@@ -42,7 +42,7 @@ struct LeftAccountTests {
             switch meanwhile {
             case .nothing: break
             case .encrypted: words = try await encrypt(devices)
-            case .encryptedAndTidied:
+            case .encryptedAndRemoved:
                 words = try await encrypt(devices)
                 try removePlainFiles(devices.folder)
             case .replaced: words = try await replaceKey(devices)

@@ -32,8 +32,8 @@ import Testing
         let move = KeyMove(from: nil, to: Self.held(3))
         #expect(step(move, []) == .writeMarker)
         #expect(step(move, [Self.marker(3)]) == .readFormer)
-        #expect(step(move, [], hasFormer: false) == .reset, "the place was emptied")
-        #expect(step(move, [Self.marker(3)], hasFormer: false) == .readFormer, "what was in plain is tidied up")
+        #expect(step(move, [], hasFormer: false) == .reset, "the remote was emptied")
+        #expect(step(move, [Self.marker(3)], hasFormer: false) == .readFormer, "the former form was removed")
     }
 
     @Test func `from a key, the note comes between`() throws {

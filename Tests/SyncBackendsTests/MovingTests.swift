@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: [false, true], Remote.allCases)
-    func `a move whose place is emptied goes on from the former form, once that is put back`(
+    func `a move whose remote is emptied goes on from the former form, once that is put back`(
         fromKey: Bool, in remote: Remote
     ) async throws {
         for hasBegun in [false, true] {
@@ -290,7 +290,7 @@ import Testing
         #expect(!plain.isEmpty)
     }
 
-    @Test func `a former program finds a half-moved place to be of a newer version`() async throws {
+    @Test func `a former program finds a half-moved remote to be of a newer version`() async throws {
         let world = try await World(nil)
         let next = Self.held(8, plain: world.a.account)
         world.a.backend = try world.backend(.moving(KeyMove(from: nil, to: next)))
@@ -305,14 +305,14 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a former program finds a sealed place to be of a newer version, whatever it reads first`(
-        isTidied: Bool
+    func `a former program finds a sealed remote to be of a newer version, whatever it reads first`(
+        isFormerFormRemoved: Bool
     ) async throws {
         let world = try await World(Self.held(7))
         let next = Self.held(8, after: world.former)
         var hasGoneOver = false
         try await world.move(world.a, to: next, &hasGoneOver)
-        if isTidied { try await (world.a.backend as? any KeyHolding)?.removeFormerForms() }
+        if isFormerFormRemoved { try await (world.a.backend as? any KeyHolding)?.removeFormerForms() }
         var read: [String: Int] = [:]
         for (name, bytes) in world.storage.blobs {
             read[String(name.prefix(2)), default: 0] += 1

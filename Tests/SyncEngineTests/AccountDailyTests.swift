@@ -41,7 +41,7 @@ struct AccountDailyTests {
         #expect(await backend.uploads["app"]?.entries.count == 1)
     }
 
-    @Test func `the remote is tidied up once a day, and when a device was forgotten`() async throws {
+    @Test func `garbage is collected once a day, and when a device was forgotten`() async throws {
         try await join()
         #expect(await backend.garbageCollections.count == 1)
         for _ in 0..<3 { try await device.syncNow() }
@@ -131,7 +131,7 @@ struct AccountDailyTests {
         #expect(try device.value("k") == 1)
     }
 
-    @Test func `the remote of another account is tidied up without a day's wait`() async throws {
+    @Test func `garbage is collected in the remote of another account without a day's wait`() async throws {
         try await join()
         let other = ScriptedBackend()
         await other.change { $0.account = RemoteAccount(identifier: "B") }

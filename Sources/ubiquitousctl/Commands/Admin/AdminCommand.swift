@@ -127,7 +127,7 @@ struct AdoptCommand: ServiceCommand {
                     Output.remark("the former data of \(user) was set aside as \(Output.printableWord(aside))")
                 }
             } catch let error as UbiquitousStoreError where error.code == .conflict { throw occupied }
-            try await RestoredCopies.tidy(object)
+            try await RestoredCopies.removeOldest(object)
             Output.remark(RestoredCopies.restart)
         }
     }

@@ -64,7 +64,7 @@ struct RestoreDataCommand: ServiceCommand {
                 case .refused: isRefused = true
                 }
             }
-            try await RestoredCopies.tidy(object)
+            try await RestoredCopies.removeOldest(object)
             if isGiven { Output.remark(RestoredCopies.restart) }
         }
         if isRefused { throw ReportedFailure(outcome: .refused) }

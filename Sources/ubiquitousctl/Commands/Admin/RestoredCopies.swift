@@ -29,7 +29,7 @@ enum RestoredCopies {
 
     /// Removes the oldest copies of users who have too many. Data that was set aside for other reasons stays.
     @BusActor
-    static func tidy(_ object: AdministrationObject) async throws {
+    static func removeOldest(_ object: AdministrationObject) async throws {
         let copies = Dictionary(grouping: try await object.data().filter(\.isCopy)) { "\($0.uid).\($0.user)" }
         for copies in copies.values {
             let old = copies.sorted { (number(of: $0), $0.name) > (number(of: $1), $1.name) }.dropFirst(most)
