@@ -5,24 +5,24 @@ internal import Replication
 
 extension BackendConformance {
     static let accounts: [BackendConformance] = [
-        BackendConformance("an empty remote has no account until one is created") { place in
-            let backend = try place.makeBackend()
+        BackendConformance("an empty remote has no account until one is created") { remote in
+            let backend = try remote.makeBackend()
             try await expect(.noAccount) { _ = try await backend.open(creatingAccount: false) }
             let made = try await backend.open(creatingAccount: true)
             try expect(made.isNew, "an account that was made is new")
-            let found = try await place.makeBackend().open(creatingAccount: true)
+            let found = try await remote.makeBackend().open(creatingAccount: true)
             try expect(found.isNamed(made.identifier), "it is found, and no second one made")
             try expect(found.isNew, "and is new until somebody publishes")
-            let device = BackendDevice("A", seed: 1, backend: try place.makeBackend())
+            let device = BackendDevice("A", seed: 1, backend: try remote.makeBackend())
             try await device.signIn(creating: false)
             device.set(store, "a", .integer(1))
             try await device.sync()
-            let used = try await place.makeBackend().open(creatingAccount: true)
+            let used = try await remote.makeBackend().open(creatingAccount: true)
             try expect(!used.isNew && used.isNamed(made.identifier), "and no more after that")
         },
-        BackendConformance("devices that create the account at the same time end up with one") { place in
+        BackendConformance("devices that create the account at the same time end up with one") { remote in
             let devices = try (0..<3).map {
-                BackendDevice("\($0)", seed: UInt64($0 + 1), backend: try place.makeBackend())
+                BackendDevice("\($0)", seed: UInt64($0 + 1), backend: try remote.makeBackend())
             }
             let backends = devices.map(\.backend)
             let accounts = try await withThrowingTaskGroup(of: (Int, RemoteAccount).self) { group in
@@ -43,9 +43,9 @@ extension BackendConformance {
             try expect(Set(devices.map(\.account)).count == 1, "all have one")
             try expect(devices[0].values(store).count == 3, "and what each wrote is in it")
         },
-        BackendConformance("an emptied remote is reported, and deletes nothing") { place in
-            guard let empty = place.empty else { return }
-            let device = try await devices(1, place)[0]
+        BackendConformance("an emptied remote is reported, and deletes nothing") { remote in
+            guard let empty = remote.empty else { return }
+            let device = try await devices(1, remote)[0]
             device.set(store, "a", .integer(1))
             try await device.sync()
             try await empty()
@@ -53,17 +53,17 @@ extension BackendConformance {
             try await expect(.reset) { try await device.push() }
             try expect(device.values(store) == ["a": .integer(1)], "nothing is lost on the device")
         },
-        BackendConformance("a publication for another account is refused") { place in
-            let device = try await devices(1, place)[0]
-            let backend = try place.makeBackend()
+        BackendConformance("a publication for another account is refused") { remote in
+            let device = try await devices(1, remote)[0]
+            let backend = try remote.makeBackend()
             _ = try await backend.open(creatingAccount: false)
             let publication = Publication(
                 account: String(repeating: "0", count: 31) + "1", origin: device.origin, formerOrigins: [], counts: [:],
                 device: RemoteDevice(identifier: "x", name: "x"), stores: [], time: 1)
             try await expect(.reset) { _ = try await backend.push(publication) }
         },
-        BackendConformance("a backend that was closed does nothing") { place in
-            let device = try await devices(1, place)[0]
+        BackendConformance("a backend that was closed does nothing") { remote in
+            let device = try await devices(1, remote)[0]
             await device.backend.close()
             try await expect(.unavailable) { try await device.pull() }
             try await expect(.unavailable) { try await device.push() }

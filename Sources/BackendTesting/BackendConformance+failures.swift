@@ -5,12 +5,12 @@ internal import Replication
 
 extension BackendConformance {
     static let failures: [BackendConformance] = [
-        BackendConformance("a device that changes its origin loses nothing, and leaves nothing behind") { place in
-            let (a, b) = try await pair(place)
+        BackendConformance("a device that changes its origin loses nothing, and leaves nothing behind") { remote in
+            let (a, b) = try await pair(remote)
             for round in 0..<5 {
                 a.set(store, "\(round)", .integer(1))
                 try await a.sync()
-                a.restart(with: try place.makeBackend())
+                a.restart(with: try remote.makeBackend())
                 try await a.signIn(creating: false)
             }
             a.set(store, "last", .integer(1))
@@ -18,12 +18,12 @@ extension BackendConformance {
             let pull = try await b.backend.pull(after: nil, as: b.origin)
             try expect(pull.devices.keys.count { $0 != b.origin } <= 1, "former publications are gone")
         },
-        BackendConformance("a clone is detected, and its writes are kept") { place in
-            let (a, b) = try await pair(place)
+        BackendConformance("a clone is detected, and its writes are kept") { remote in
+            let (a, b) = try await pair(remote)
             a.set(store, "a", .integer(1))
             try await settle([a, b])
             // Another process publishes under the same origin, as a device does that was copied while it ran.
-            let clone = try place.makeBackend()
+            let clone = try remote.makeBackend()
             _ = try await clone.open(creatingAccount: false)
             let first = try await clone.pull(after: nil, as: a.origin)
             for store in first.stores { _ = try await first.change(of: store) }
@@ -51,8 +51,8 @@ extension BackendConformance {
             try await settle([a, b])
             try expect(b.values(store).keys.sorted() == ["a", "b", "clone"], "nothing is lost")
         },
-        BackendConformance("garbage collection loses nothing, on any device, at any time") { place in
-            let devices = try await devices(3, place)
+        BackendConformance("garbage collection loses nothing, on any device, at any time") { remote in
+            let devices = try await devices(3, remote)
             for round in 0..<40 {
                 let device = devices[round % 3]
                 device.set(store, "\(round % 7)", .data([UInt8](repeating: UInt8(round), count: 2000)))
@@ -63,13 +63,13 @@ extension BackendConformance {
                 try await devices[(round + 1) % 3].collectGarbage()
             }
             try await settle(devices)
-            let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+            let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
             try await late.signIn(creating: false)
             try expect(try await late.sync(), "a new device reads all of it")
             try expect(late.values(store) == devices[0].values(store), "and sees what the others see")
         },
-        BackendConformance("a forgotten device that comes back loses nothing") { place in
-            let (a, b) = try await pair(place)
+        BackendConformance("a forgotten device that comes back loses nothing") { remote in
+            let (a, b) = try await pair(remote)
             b.set(store, "b", .integer(1))
             try await settle([a, b])
             a.set(store, "a", .integer(1))

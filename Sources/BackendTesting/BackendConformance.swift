@@ -19,7 +19,7 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
 
     /// Runs the case on an empty remote that nothing else uses.
     /// - Throws: a ``Failure`` if the backend does not pass it, or what the backend throws.
-    public func run(on place: EmptyRemote) async throws { try await body(place) }
+    public func run(on remote: EmptyRemote) async throws { try await body(remote) }
 
     /// A failed case.
     public struct Failure: Error, CustomStringConvertible {
@@ -60,10 +60,10 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
 
     /// Makes devices that have signed in. The first has created the account.
     /// - Throws: what the backend throws.
-    public static func devices(_ count: Int, _ place: EmptyRemote) async throws -> [BackendDevice] {
+    public static func devices(_ count: Int, _ remote: EmptyRemote) async throws -> [BackendDevice] {
         var devices: [BackendDevice] = []
         for number in 0..<count {
-            let device = BackendDevice("\(number)", seed: UInt64(number + 1), backend: try place.makeBackend())
+            let device = BackendDevice("\(number)", seed: UInt64(number + 1), backend: try remote.makeBackend())
             try await device.signIn(creating: number == 0)
             try await device.sync()
             devices.append(device)
@@ -84,8 +84,8 @@ public struct BackendConformance: Sendable, CustomStringConvertible {
     }
 
     /// Makes two devices that have signed in.
-    static func pair(_ place: EmptyRemote) async throws -> (BackendDevice, BackendDevice) {
-        let devices = try await devices(2, place)
+    static func pair(_ remote: EmptyRemote) async throws -> (BackendDevice, BackendDevice) {
+        let devices = try await devices(2, remote)
         return (devices[0], devices[1])
     }
 }

@@ -59,8 +59,8 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
     /// - Throws: as ``run(seed:)`` does.
     package func run(seed: UInt64, _ protection: Protection) async throws {
         let storage = MemoryStorage()
-        let place = Self.place(storage, protection)
-        let devices = try await BackendConformance.devices(3, place)
+        let remote = Self.remote(storage, protection)
+        let devices = try await BackendConformance.devices(3, remote)
         // The generator is not a device's, so the faults are the same for the same seed.
         let dice = Dice(seed: seed)
         storage.onRequest { [decide] request in decide(request, dice.roll()) }
@@ -84,7 +84,7 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
         try await heal(devices)
         let keys = Set(devices[0].values(BackendConformance.store).keys)
         try BackendConformance.expect(keys.isSuperset(of: written), "nothing that was written is lost")
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         try await late.signIn(creating: false)
         try BackendConformance.expect(try await late.sync(), "a new device reads all of it")
         try BackendConformance.expect(late.stores == devices[0].stores, "and holds what the others hold")
@@ -118,10 +118,14 @@ public struct FaultConformance: Sendable, CustomStringConvertible {
     }
 
     /// Makes a remote in a storage.
-    public static func place(_ storage: MemoryStorage) -> EmptyRemote { place(storage, .none) }
+    public static func remote(_ storage: MemoryStorage) -> EmptyRemote { remote(storage, .none) }
+
+    /// Makes a remote in a storage.
+    @available(*, deprecated, renamed: "remote(_:)")
+    public static func place(_ storage: MemoryStorage) -> EmptyRemote { remote(storage) }
 
     /// Makes a remote in a storage, for an account that may be encrypted.
-    package static func place(_ storage: MemoryStorage, _ protection: Protection) -> EmptyRemote {
+    package static func remote(_ storage: MemoryStorage, _ protection: Protection) -> EmptyRemote {
         let dice = Dice(seed: 5)
         return EmptyRemote {
             BlobBackend(

@@ -29,13 +29,13 @@ package enum RemoteAddress {
         authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
     }
 
-    /// Whether two addresses are certainly of one place: they may differ in the case of the scheme and the hosts, in what
+    /// Whether two addresses are certainly of one remote: they may differ in the case of the scheme and the hosts, in what
     /// is percent-encoded, and in slashes at the end; those of folders also in how many slashes are between two names.
     package static func areSame(_ first: String, _ second: String) -> Bool {
-        Place(first) == Place(second)
+        Normalized(first) == Normalized(second)
     }
 
-    private struct Place: Equatable {
+    private struct Normalized: Equatable {
         let scheme: String
         let authority: String
         let path: [String]

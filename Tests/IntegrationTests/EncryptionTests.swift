@@ -727,7 +727,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test func `an account whose words nobody has confirmed is not left for another place, if that is asked for`()
+    @Test func `an account whose words nobody has confirmed is not left for another remote, if that is asked for`()
         async throws
     {
         try await withTwoDevices { devices in

@@ -92,7 +92,7 @@ struct RemoteHolderTests {
         }
     }
 
-    @Test func `the files of two accounts, all put into the places of both, keep two accounts`() async throws {
+    @Test func `the files of two accounts, all put into the remotes of both, keep two accounts`() async throws {
         try await withTwoDevices { devices in
             let folders = [devices.folder, try devices.makeFolder("other")]
             let both = [devices.laptop, devices.phone]

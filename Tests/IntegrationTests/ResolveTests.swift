@@ -282,7 +282,7 @@ struct ResolveTests {
         }
     }
 
-    @Test func `another account in the place is joined or gone over to, as the person says`() async throws {
+    @Test func `another account in the remote is joined or gone over to, as the person says`() async throws {
         for side in ["local", "remote"] {
             try await withTwoDevices { devices in
                 let (laptop, phone) = (try devices.store(devices.laptop), try devices.store(devices.phone))
@@ -326,7 +326,7 @@ struct ResolveTests {
         }
     }
 
-    @Test func `a place that is away can't be resolved, and one that is back goes on with either word`() async throws {
+    @Test func `a remote that is away can't be resolved, and one that is back goes on with either word`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()
             let laptop = try devices.store(devices.laptop)

@@ -294,7 +294,7 @@ struct WebDAVTests {
         }
     }
 
-    @Test func `signing out ends no check of another place`() async throws {
+    @Test func `signing out ends no check of another remote`() async throws {
         let server = try ScriptedServer { _ in .nothing }
         try await withTwoDevices { devices in
             let account = try devices.account(devices.laptop)

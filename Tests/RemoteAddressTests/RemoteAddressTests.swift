@@ -9,7 +9,7 @@ struct RemoteAddressTests {
         ("webdavs://a.example", "webdavs://a.example/"), ("webdavs://a/%7Ex", "webdavs://a/~x"),
         ("etcd://a,[::1]:2/x", "etcd://A,[::1]:2/x"),
     ])
-    func `one place has several addresses`(first: String, second: String) {
+    func `one remote has several addresses`(first: String, second: String) {
         #expect(RemoteAddress.areSame(first, second) && RemoteAddress.areSame(second, first))
     }
 
@@ -28,7 +28,7 @@ struct RemoteAddressTests {
         ("webdavs://a:1/x", "webdavs://a:2/x"), ("webdavs://a/x?", "webdavs://a/x"),
         ("folder:///a/../b", "folder:///b"), ("", "folder:///"),
     ])
-    func `different addresses may be of different places`(first: String, second: String) {
+    func `different addresses may be of different remotes`(first: String, second: String) {
         #expect(!RemoteAddress.areSame(first, second))
     }
 

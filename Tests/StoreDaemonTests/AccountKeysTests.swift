@@ -120,7 +120,7 @@ import Testing
         guard case (.none, nil) = keys.protection(of: moving) else { return #expect(Bool(false)) }
     }
 
-    @Test func `a new account's key is drawn once for a place, and stays until the account is entered`() throws {
+    @Test func `a new account's key is drawn once for an address, and stays until the account is entered`() throws {
         let options = try EncryptionOptions(encrypts: true, phrase: nil)
         func key(at url: String) throws -> HeldKey? {
             guard case .key(let held) = try keys.protection(at: url, options) else { return nil }
@@ -175,7 +175,7 @@ import Testing
         #expect(keys.hasLostNext(of: moving))
     }
 
-    @Test func `signing in anew takes the key of the account in that place, and a phrase takes none`() throws {
+    @Test func `signing in anew takes the key of the account at that address, and a phrase takes none`() throws {
         let (key, file) = try account()
         try file.write(in: directory)
         try key.write(in: directory)

@@ -21,7 +21,7 @@ import Testing
     /// Two devices on blobs in memory; the second one has written.
     private func world() async throws -> (MemoryStorage, BackendDevice, BackendDevice) {
         let storage = MemoryStorage()
-        let devices = try await BackendConformance.devices(2, FaultConformance.place(storage))
+        let devices = try await BackendConformance.devices(2, FaultConformance.remote(storage))
         devices[1].set(store, "good", .integer(1))
         for key in 0..<40 { devices[1].set("other", "\(key)", .data([UInt8](repeating: 1, count: 100))) }
         try await devices[1].sync()
@@ -203,7 +203,7 @@ import Testing
         let whole = storage.blobs
         for name in whole.keys where name.hasPrefix("s/") {
             storage.blobs[name] = [1, 2, 3]
-            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.place(storage).makeBackend())
+            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.remote(storage).makeBackend())
             try await late.signIn(creating: false)
             #expect(try await late.pull() == false)
             #expect(late.problems == ["The file \(name) is damaged."])
@@ -242,7 +242,7 @@ import Testing
         // A pull names it as long as it is there, also after a restart.
         try await a.sync()
         #expect(a.problems.count == 3)
-        a.backend = try FaultConformance.place(storage).makeBackend()
+        a.backend = try FaultConformance.remote(storage).makeBackend()
         try await a.signIn(creating: false)
         #expect(try await a.sync())
         #expect(a.problems.count == 3)
@@ -285,7 +285,7 @@ import Testing
                 try await device.sync()
             }
             storage.blobs["h/00000000000000ff"] = nil
-            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.place(storage).makeBackend())
+            let late = BackendDevice("late", seed: 9, backend: try FaultConformance.remote(storage).makeBackend())
             try await late.signIn(creating: false)
             #expect(try await late.pull() && late.problems.isEmpty)
             #expect(late.stores[store] == state)
@@ -416,7 +416,7 @@ import Testing
         }
         #expect(a.stores == b.stores && storage.bytesWritten == 0)
         // Nor do they lose anything to a process that knows only its cursor.
-        a.backend = try FaultConformance.place(storage).makeBackend()
+        a.backend = try FaultConformance.remote(storage).makeBackend()
         _ = try await a.backend.open(creatingAccount: false)
         try await a.sync()
         #expect(storage.bytesWritten == 0)
@@ -446,7 +446,7 @@ import Testing
         try await b.sync()
         // The cursor names the last publication. A process that starts takes nothing else for its own.
         try await a.sync()
-        a.backend = try FaultConformance.place(storage).makeBackend()
+        a.backend = try FaultConformance.remote(storage).makeBackend()
         _ = try await a.backend.open(creatingAccount: false)
         let head = try #require(storage.blobs["h/\(a.origin)"])
         let parts = try WrittenHead(decoding: head).parts.values
@@ -489,7 +489,7 @@ import Testing
         }
         for device in [a, b] { try await device.push() }
         let late = try EngineDevice("late", seed: 9, ledger: { Ledger() }, report: { _ in })
-        try await late.signIn(to: try FaultConformance.place(storage).makeBackend(), creating: false)
+        try await late.signIn(to: try FaultConformance.remote(storage).makeBackend(), creating: false)
         _ = try late.write(1, to: 0, of: 0, removes: false)
         for _ in 0..<2 {
             do {

@@ -48,22 +48,22 @@ import Testing
 
     @Test(arguments: BackendConformance.cases)
     func `blobs in memory conform`(to conformance: BackendConformance) async throws {
-        try await conformance.run(on: FaultConformance.place(MemoryStorage()))
+        try await conformance.run(on: FaultConformance.remote(MemoryStorage()))
     }
 
     @Test(arguments: BackendConformance.cases)
     func `blobs in memory conform where the account is encrypted`(to conformance: BackendConformance) async throws {
-        try await conformance.run(on: FaultConformance.place(MemoryStorage(), .testKey))
+        try await conformance.run(on: FaultConformance.remote(MemoryStorage(), .testKey))
     }
 
-    @Test func `a place that has no time for all who make the account at once conforms`() async throws {
+    @Test func `a remote that has no time for all who make the account at once conforms`() async throws {
         let storage = MemoryStorage()
         let count = Atomic(0)
         storage.onRequest { request in
             request.action == .create && count.add(1, ordering: .relaxed).newValue <= 3 ? .lost : nil
         }
         let conformance = BackendConformance.cases.first { $0.description.hasPrefix("devices that create the account") }
-        try await #require(conformance).run(on: FaultConformance.place(storage))
+        try await #require(conformance).run(on: FaultConformance.remote(storage))
         #expect(count.load(ordering: .relaxed) > 3)
     }
 

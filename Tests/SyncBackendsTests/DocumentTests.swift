@@ -134,7 +134,7 @@ import Testing
     func `a device that finds the document's blobs has the state that they are said to hold`(
         heads: [String: String]
     ) async throws {
-        let backend = try FaultConformance.place(try place(heads)).makeBackend()
+        let backend = try FaultConformance.remote(try place(heads)).makeBackend()
         let device = BackendDevice("late", seed: 9, backend: backend)
         try await device.signIn(creating: false)
         #expect(device.account == Self.account.description)

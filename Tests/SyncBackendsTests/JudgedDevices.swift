@@ -16,7 +16,7 @@ import Synchronization
 final class JudgedDevices: @unchecked Sendable {
     // Safe because each device belongs to one task alone, until all tasks have ended.
     private(set) var devices: [EngineDevice] = []
-    private let place: EmptyRemote
+    private let remote: EmptyRemote
     private let record = Record()
     private let count = Atomic<Int64>(0)
     private var deviceCount = 0
@@ -34,8 +34,8 @@ final class JudgedDevices: @unchecked Sendable {
     }
 
     /// Makes devices that have signed in. The first one makes the account.
-    init(_ count: Int, _ place: EmptyRemote) async throws {
-        self.place = place
+    init(_ count: Int, _ remote: EmptyRemote) async throws {
+        self.remote = remote
         for number in 0..<count { devices.append(try await newDevice(creating: number == 0)) }
     }
 
@@ -47,7 +47,7 @@ final class JudgedDevices: @unchecked Sendable {
         } report: { [record] in
             record.note($0)
         }
-        try await device.signIn(to: try place.makeBackend(), creating: creating)
+        try await device.signIn(to: try remote.makeBackend(), creating: creating)
         try await device.sync()
         return device
     }

@@ -57,7 +57,7 @@ import Testing
         private static func backend(
             _ protection: Protection, _ cluster: ModelCluster?, _ storage: MemoryStorage
         ) throws -> any RemoteBackend {
-            try cluster?.backend(protection) ?? FaultConformance.place(storage, protection).makeBackend()
+            try cluster?.backend(protection) ?? FaultConformance.remote(storage, protection).makeBackend()
         }
 
         /// Lets so many requests through, and fails all others; `nil` lets all of them through.

@@ -23,7 +23,7 @@ import Testing
     private func device(_ name: String, on storage: MemoryStorage, _ protection: Protection) throws -> BackendDevice {
         BackendDevice(
             name, seed: UInt64(name.utf8.reduce(1) { $0 &* 31 &+ Int($1) }),
-            backend: try FaultConformance.place(storage, protection).makeBackend())
+            backend: try FaultConformance.remote(storage, protection).makeBackend())
     }
 
     /// Makes a device with an encrypted account, to which it has written.
@@ -96,7 +96,7 @@ import Testing
         #expect(storage.blobs == before)
     }
 
-    @Test func `a locked device finds an emptied place emptied, and makes nothing there`() async throws {
+    @Test func `a locked device finds an emptied remote emptied, and makes nothing there`() async throws {
         let storage = MemoryStorage()
         let locked = try device("B", on: storage, .locked)
         #expect(await code { try await locked.signIn(creating: true) } == .keyNeeded)
@@ -104,7 +104,7 @@ import Testing
         #expect(storage.blobs.isEmpty)
     }
 
-    @Test func `another phrase is wrong, and one for a place in plain or without an account is said to be`()
+    @Test func `another phrase is wrong, and one for a remote without encryption or an account is said to be`()
         async throws
     {
         let (storage, _, _) = try await world()

@@ -42,8 +42,8 @@ func expectBlobCosts(
     let dice = Dice(seed: 1)
     let time = Time()
     let environment = Environment(time: { time.now.load(ordering: .relaxed) }, random: { dice.roll() })
-    let place = EmptyRemote { try backend(environment) }
-    let devices = try await BackendConformance.devices(2, place)
+    let remote = EmptyRemote { try backend(environment) }
+    let devices = try await BackendConformance.devices(2, remote)
     devices[0].fillSmallStores()
     devices[1].set("org.example.app-1", "own", .boolean(true))
     try await BackendConformance.settle(devices)
@@ -65,7 +65,7 @@ func expectBlobCosts(
         #expect(proxy.exchanges.bytesOut <= most && proxy.exchanges.bytesIn <= most)
     }
 
-    let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+    let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
     proxy.exchanges = []
     try await late.signIn(creating: false)
     try await late.sync()

@@ -8,10 +8,10 @@ extension BackendCheck {
     ///   - open: makes what `probe` tests, without accessing the remote.
     ///   - warning: returns a warning about the address for the user; `nil` if there is none.
     ///   - probe: tests the remote.
-    package static func steps<Place>(
-        opening open: @escaping @Sendable () throws(RemoteError) -> Place,
-        warning: @escaping @Sendable (Place) -> String? = { _ in nil },
-        _ probe: @escaping @Sendable (Place) async -> [BackendCheck]
+    package static func steps<Opened>(
+        opening open: @escaping @Sendable () throws(RemoteError) -> Opened,
+        warning: @escaping @Sendable (Opened) -> String? = { _ in nil },
+        _ probe: @escaping @Sendable (Opened) async -> [BackendCheck]
     ) async -> [BackendCheck] {
         await Checker().steps(opening: open, warning: warning, probe)
     }
@@ -24,14 +24,14 @@ private actor Checker {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    func steps<Place>(
-        opening open: @Sendable () throws(RemoteError) -> Place, warning: @Sendable (Place) -> String?,
-        _ probe: @Sendable (Place) async -> [BackendCheck]
+    func steps<Opened>(
+        opening open: @Sendable () throws(RemoteError) -> Opened, warning: @Sendable (Opened) -> String?,
+        _ probe: @Sendable (Opened) async -> [BackendCheck]
     ) async -> [BackendCheck] {
-        let place: Place
-        do throws(RemoteError) { place = try open() } catch {
+        let opened: Opened
+        do throws(RemoteError) { opened = try open() } catch {
             return [BackendCheck(step: "address", failed: error)]
         }
-        return [BackendCheck(step: "address", isPassed: true, detail: warning(place) ?? "")] + (await probe(place))
+        return [BackendCheck(step: "address", isPassed: true, detail: warning(opened) ?? "")] + (await probe(opened))
     }
 }

@@ -162,7 +162,7 @@ private struct AccountSentence {
     }
 
     init(_ account: AccountDescription, now: UInt64) {
-        let place = RemotePlace(account.backend).name
+        let remote = RemoteName(account.backend).text
         switch account.state {
         case .signedOut:
             self.init(
@@ -192,11 +192,11 @@ private struct AccountSentence {
             self.init(
                 .busy, tr("Fetching the Account for the First Time…"),
                 tr("Settings that the account already has replace those of this device."), .syncNow)
-        case .offline: self = .offline(account, place, now)
+        case .offline: self = .offline(account, remote, now)
         case .authFailed:
             self.init(
                 .bad, tr("The Password Is Refused"),
-                tr("%1 refuses the password. Enter the current one to continue syncing.", place), .newPassword)
+                tr("%1 refuses the password. Enter the current one to continue syncing.", remote), .newPassword)
         case .paused where account.lastError?.code == .remoteReset:
             self.init(
                 .bad, tr("The Account Is Gone"),
@@ -212,33 +212,33 @@ private struct AccountSentence {
             self.init(
                 .waiting, tr("Paused on This Device"),
                 tr("What you change here is uploaded when you resume."), .resume)
-        default: self = .failed(account, place)
+        default: self = .failed(account, remote)
         }
     }
 
-    private static func offline(_ account: AccountDescription, _ place: String, _ now: UInt64) -> Self {
+    private static func offline(_ account: AccountDescription, _ remote: String, _ now: UInt64) -> Self {
         // The service has one name for this and for a server that is away, because either may pass.
         if account.isFolderMissing {
             return Self(
                 .waiting, tr("The Folder Is Missing"),
                 tr(
                     "%1 responds, but the account's folder is missing. If its disk is offline, wait. If the folder was deleted, create it again.",
-                    place), .tryNow)
+                    remote), .tryNow)
         }
         let next = Age.text(until: account.nextAttempt, at: now)
         let explanation =
-            next.map { tr("%1 can't be reached; next attempt %2. Changes are kept and sent later.", place, $0) }
-            ?? tr("%1 can't be reached. Changes are kept and sent later.", place)
+            next.map { tr("%1 can't be reached; next attempt %2. Changes are kept and sent later.", remote, $0) }
+            ?? tr("%1 can't be reached. Changes are kept and sent later.", remote)
         return Self(.waiting, tr("Offline"), explanation, .tryNow)
     }
 
-    private static func failed(_ account: AccountDescription, _ place: String) -> Self {
+    private static func failed(_ account: AccountDescription, _ remote: String) -> Self {
         guard let error = account.lastError else {
             return Self(.bad, tr("Sync Has Failed"), tr("The service gave no reason."), .tryNow)
         }
         if error.code == .backendFull {
             return Self(
-                .bad, tr("No Space Is Left"), tr("Make room at %1, then try again. Nothing is lost.", place), .tryNow)
+                .bad, tr("No Space Is Left"), tr("Make room at %1, then try again. Nothing is lost.", remote), .tryNow)
         }
         if account.isUnreadable {
             return Self(

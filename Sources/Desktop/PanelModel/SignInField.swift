@@ -38,7 +38,7 @@ package enum RemoteKind: CaseIterable, Sendable {
 
     /// The fields for credentials. Of Nextcloud's credentials, the user only needs an app password.
     private var credentials: [SignInField] {
-        place.credentials.map { credential in
+        backend.credentials.map { credential in
             switch credential {
             case .user: .user
             case .password: .password
@@ -62,11 +62,11 @@ package enum RemoteKind: CaseIterable, Sendable {
     ///
     /// - Parameter features: the service's property `Features`.
     package static func offered(by features: [String]) -> [RemoteKind] {
-        allCases.filter { kind in kind.place.schemes.contains { features.contains($0) } }
+        allCases.filter { kind in kind.backend.schemes.contains { features.contains($0) } }
     }
 
     /// The service's name for the kind.
-    var place: BackendKind {
+    var backend: BackendKind {
         switch self {
         case .nextcloud, .webDAV: .webDAV
         case .folder: .folder

@@ -50,7 +50,7 @@ struct AccountFile: Codable, Equatable {
     private static let mostFormerNames = 16
 
     /// Whether a URL is the account's, however it is written.
-    func isPlace(_ other: String) -> Bool { RemoteAddress.areSame(url, other) }
+    func isAt(_ other: String) -> Bool { RemoteAddress.areSame(url, other) }
 
     /// Whether a URL is on the server, or the servers, of the account.
     func isServer(of other: String) -> Bool { Self.isServer(of: url, other) }

@@ -45,7 +45,7 @@ struct AccountKeys {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read. The keys that are there are candidates then.
         if isUnreadable { return .none }
-        if let file = try AccountFile.read(in: directory), file.isPlace(url),
+        if let file = try AccountFile.read(in: directory), file.isAt(url),
             file.isEncrypted == true || file.movingTo != nil
         {
             return protection(of: file).0
@@ -123,7 +123,7 @@ struct AccountKeys {
 
     /// Returns the key of the account that is signed in at another URL than this one; `nil` if there is none.
     private func present(elsewhereThan url: String) -> HeldKey? {
-        guard let file = try? AccountFile.read(in: directory), !file.isPlace(url), !isMoving(file) else { return nil }
+        guard let file = try? AccountFile.read(in: directory), !file.isAt(url), !isMoving(file) else { return nil }
         return current(of: file)?.held
     }
 
@@ -254,10 +254,10 @@ struct AccountKeys {
         if isReachable { try checkFormerFormsAreRemoved() }
     }
 
-    /// Does the same before this device signs in to an account at another place.
+    /// Does the same before this device signs in to an account at another address.
     func checkMayLeave(for url: String, isReachable: Bool) throws {
         // Where the file can't be read, signing in finds out whether this is the account.
-        guard let file = try? AccountFile.read(in: directory), !file.isPlace(url) else { return }
+        guard let file = try? AccountFile.read(in: directory), !file.isAt(url) else { return }
         try checkMayLeave(isReachable: isReachable)
     }
 

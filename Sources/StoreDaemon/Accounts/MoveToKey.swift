@@ -315,7 +315,7 @@ final class MoveToKey {
     /// - Returns: whether nothing else is to be done for signing in.
     func goesOn(at url: String, _ credentials: BackendCredentials) throws -> Bool {
         guard var file = try? account.saved.read(), keys.isMoving(file) else { return false }
-        guard file.isPlace(url) else {
+        guard file.isAt(url) else {
             try checkIsOver()
             return false
         }

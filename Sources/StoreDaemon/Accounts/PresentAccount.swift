@@ -19,7 +19,7 @@ enum PresentAccount {
     @BusActor
     init(_ account: UserAccount, at url: String) {
         do {
-            guard let file = try account.saved.read(), file.isPlace(url) else {
+            guard let file = try account.saved.read(), file.isAt(url) else {
                 self = .elsewhere
                 return
             }

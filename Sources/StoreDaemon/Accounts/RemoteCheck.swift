@@ -22,7 +22,7 @@ struct RemoteCheck {
         try account.service.configuration.check(scheme: request.url)
         let file = try? account.saved.read()
         try request.complete(from: account.saved)
-        let present = file.flatMap { $0.isPlace(request.url) ? $0 : nil }
+        let present = file.flatMap { $0.isAt(request.url) ? $0 : nil }
         let hasItsCredentials = present?.credentials == request.credentials
         if let file { request.takeAuthority(from: file) }
         var steps = try await remoteSteps(file)
@@ -51,7 +51,7 @@ struct RemoteCheck {
 
     /// Returns this device's key of the account that is signed in; `nil` if there is none, or that is elsewhere.
     private func knownProtection(of file: AccountFile) -> Protection? {
-        guard file.isPlace(request.url), case (.key(let held), nil) = account.keys.protection(of: file) else {
+        guard file.isAt(request.url), case (.key(let held), nil) = account.keys.protection(of: file) else {
             return nil
         }
         return .key(held)

@@ -128,7 +128,7 @@ struct SignIn {
     /// - Parameter error: says what is to be settled.
     private func takeCredentials(before error: RemoteError) throws {
         let (url, credentials) = (request.url, request.credentials)
-        guard var file = try account.saved.read(), file.isPlace(url), file.credentials != credentials else { return }
+        guard var file = try account.saved.read(), file.isAt(url), file.credentials != credentials else { return }
         file.credentials = credentials
         let backend = try account.remotes.makeBackend(file.url, credentials, keys.protection(of: file).0)
         try account.saved.commit(file) { account.sync.change(to: backend, onlyReads: false) }

@@ -50,7 +50,7 @@ struct SignInRequest {
         guard isRenewal else { return }
         let file = try saved.signedIn()
         // Secrets are sent only to the address that they were given for.
-        guard file.isPlace(url) else {
+        guard file.isAt(url) else {
             throw BusError.invalidArguments("\"renew\" is for the address of the account that is signed in.")
         }
         credentials = credentials.completed(by: file.credentials)

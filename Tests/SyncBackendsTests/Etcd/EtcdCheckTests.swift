@@ -109,8 +109,8 @@ struct EtcdCheckTests {
     @Test func `a cluster that begins to ask who one is gets to know it`() async throws {
         let cluster = try EtcdCluster()
         let credentials = ServerCredentials(user: EtcdCluster.user, password: EtcdCluster.password)
-        let place = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: credentials) }
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: credentials) }
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await BackendConformance.settle(devices)
         try cluster.requireUser()
@@ -128,12 +128,12 @@ struct EtcdCheckTests {
         let cluster = try EtcdCluster(.init(requiresUser: true))
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             try EtcdBackend.make(
                 url: "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)", credentials: cluster.credentials)
         }
         func signings() -> Int { proxy.exchanges.count { $0.request.path == "/v3/auth/authenticate" } }
-        let device = try await BackendConformance.devices(1, place)[0]
+        let device = try await BackendConformance.devices(1, remote)[0]
         for round in 0..<5 as Range<Int64> {
             device.set("org.example.Notes", "a", .integer(round))
             try await device.sync()
@@ -155,8 +155,8 @@ struct EtcdCheckTests {
         let cluster = try EtcdCluster()
         let server = try ScriptedServer { _ in ServerAnswer(status, [:], "<html>Under construction</html>") }
         let url = "etcd://127.0.0.1:\(server.port),127.0.0.1:\(cluster.ports[0])/\(EtcdCluster.prefix)"
-        let place = EmptyRemote { try EtcdBackend.make(url: url, credentials: ServerCredentials()) }
-        let device = try await BackendConformance.devices(1, place)[0]
+        let remote = EmptyRemote { try EtcdBackend.make(url: url, credentials: ServerCredentials()) }
+        let device = try await BackendConformance.devices(1, remote)[0]
         device.set("org.example.Notes", "a", .integer(1))
         try await device.sync()
         #expect(server.requests.count == 1)
@@ -164,7 +164,7 @@ struct EtcdCheckTests {
 
     @Test func `a token that a member does not know any more is renewed`() async throws {
         let cluster = try EtcdCluster(.init(requiresUser: true))
-        let devices = try await BackendConformance.devices(2, cluster.place)
+        let devices = try await BackendConformance.devices(2, cluster.remote)
         cluster.kill(0)
         try cluster.start(0)
         devices[0].set("org.example.Notes", "a", .integer(1))
@@ -181,8 +181,8 @@ struct EtcdCheckTests {
         async throws
     {
         let cluster = try EtcdCluster(.init(quota: 4 << 20))
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await devices[0].sync()
         await #expect {
@@ -208,7 +208,7 @@ struct EtcdCheckTests {
         async throws
     {
         let cluster = try EtcdCluster()
-        let devices = try await BackendConformance.devices(1, cluster.place)
+        let devices = try await BackendConformance.devices(1, cluster.remote)
         let client = try EtcdClient(EtcdURL(cluster.url()), cluster.credentials)
         defer { client.close() }
         let status = try await client.call("/v3/maintenance/status", .dictionary([:]))

@@ -17,7 +17,7 @@ extension EtcdCluster {
     }
 
     /// The account's remote, as the conformance suite needs it.
-    var place: EmptyRemote { place(.none) }
+    var remote: EmptyRemote { remote(.none) }
 
-    func place(_ protection: Protection) -> EmptyRemote { EmptyRemote { try self.backend(protection) } }
+    func remote(_ protection: Protection) -> EmptyRemote { EmptyRemote { try self.backend(protection) } }
 }

@@ -18,10 +18,10 @@ struct EtcdCostTests {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
         defer { proxy.end() }
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             try EtcdBackend.make(url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: .init())
         }
-        let devices = try await BackendConformance.devices(2, place)
+        let devices = try await BackendConformance.devices(2, remote)
         proxy.exchanges = []
         devices[0].fillSmallStores()
         devices[0].set("org.example.large", "a", .data([UInt8](repeating: 1, count: 500_000)))
@@ -54,7 +54,7 @@ struct EtcdCostTests {
             #expect(proxy.exchanges.bytesOut + proxy.exchanges.bytesIn <= 16 << 10)
         }
 
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         proxy.exchanges = []
         try await late.signIn(creating: false)
         try await late.sync()

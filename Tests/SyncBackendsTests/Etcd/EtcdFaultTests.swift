@@ -24,11 +24,11 @@ struct EtcdFaultTests {
     func `whatever the way does to requests, nothing is lost and nothing comes back`(_ seed: UInt64) async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             try EtcdBackend.make(
                 url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
         }
-        let judged = try await JudgedDevices(3, place)
+        let judged = try await JudgedDevices(3, remote)
         let reject = ServerAnswer(503, [:], "{\"error\":\"etcdserver: leader changed\",\"code\":14}")
         let page = ServerAnswer(200, [:], "<html>Log in</html>")
         let faults: [FaultProxy.Fault] = [
@@ -55,8 +55,8 @@ struct EtcdFaultTests {
     ) async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
-        let place = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials()) }
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = EmptyRemote { try EtcdBackend.make(url: cluster.url(), credentials: ServerCredentials()) }
+        let devices = try await BackendConformance.devices(2, remote)
         let keys = (0..<250).map { "\($0)" }
         for key in keys { devices[0].set(Self.store, key, .integer(1)) }
         devices[0].set(Self.store, "removed", .integer(1))
@@ -76,7 +76,7 @@ struct EtcdFaultTests {
         proxy.onRequest(nil)
         // The other device and a new one have every key, with the old value or the new one.
         try await devices[1].pull()
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         try await late.signIn(creating: false)
         try await late.sync()
         for device in [devices[1], late] {
@@ -99,8 +99,8 @@ struct EtcdFaultTests {
         async throws
     {
         let cluster = try EtcdCluster(.init(members: 3))
-        let place = cluster.place
-        let judged = try await JudgedDevices(8, place)
+        let remote = cluster.remote
+        let judged = try await JudgedDevices(8, remote)
         try await judged.work { try cause(trouble, in: cluster) }
         let broken = try await judged.judge()
         #expect(broken == [])
@@ -137,9 +137,9 @@ struct EtcdFaultTests {
 
     @Test func `others' changes are told of, and none is missed while a member is away`() async throws {
         let cluster = try EtcdCluster(.init(members: 3))
-        let place = cluster.place
+        let remote = cluster.remote
         let (writer, reader) = (
-            try await BackendConformance.devices(1, place)[0],
+            try await BackendConformance.devices(1, remote)[0],
             try cluster.backend()
         )
         let hints = reader.watch.hints()
@@ -169,8 +169,8 @@ struct EtcdFaultTests {
 
     @Test func `a compaction that forgets what was not heard of is a reason to look`() async throws {
         let cluster = try EtcdCluster()
-        let place = cluster.place
-        let writer = try await BackendConformance.devices(1, place)[0]
+        let remote = cluster.remote
+        let writer = try await BackendConformance.devices(1, remote)[0]
         let reader = try cluster.backend()
         let device = BackendDevice("reader", seed: 9, backend: reader)
         try await device.signIn(creating: false)
@@ -208,8 +208,8 @@ struct EtcdFaultTests {
         isBusy: Bool, isWriterGone: Bool
     ) async throws {
         let cluster = try EtcdCluster()
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(3, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(3, remote)
         devices[0].set(Self.store, "before", .integer(1))
         devices[0].set(Self.store, "removed", .integer(1))
         // A device that has never published would have nothing to restore.
@@ -229,10 +229,10 @@ struct EtcdFaultTests {
         }
         let living = isWriterGone ? Array(devices[1...]) : devices
         // A new process, which knows only its cursor.
-        living[0].backend = try place.makeBackend()
+        living[0].backend = try remote.makeBackend()
         _ = try await living[0].backend.open(creatingAccount: false)
         try await BackendConformance.settle(living)
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         try await late.signIn(creating: false)
         try await late.sync()
         #expect(late.values(Self.store).keys.sorted() == ["0", "1", "2", "after", "before"])
@@ -246,7 +246,7 @@ struct EtcdFaultTests {
     ) async throws {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
-        let devices = try await BackendConformance.devices(2, cluster.place)
+        let devices = try await BackendConformance.devices(2, cluster.remote)
         try await BackendConformance.settle(devices)
         devices[0].backend = try EtcdBackend.make(
             url: "etcd://127.0.0.1:\(proxy.port)/settings/ada", credentials: ServerCredentials())
@@ -272,11 +272,11 @@ struct EtcdFaultTests {
         _ = try await isPublished
         try cluster.restore(from: "backup")
         if isStartedAnew {
-            devices[0].backend = try cluster.place.makeBackend()
+            devices[0].backend = try cluster.remote.makeBackend()
             _ = try await devices[0].backend.open(creatingAccount: false)
         }
         try await BackendConformance.settle(devices)
-        let new = BackendDevice("new", seed: 99, backend: try cluster.place.makeBackend())
+        let new = BackendDevice("new", seed: 99, backend: try cluster.remote.makeBackend())
         try await new.signIn(creating: false)
         try await new.sync()
         #expect(new.values(Self.store).keys.sorted() == ["first", "late"])
@@ -287,8 +287,8 @@ struct EtcdFaultTests {
         async throws
     {
         let cluster = try EtcdCluster()
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set(Self.store, "a", .integer(1))
         try await BackendConformance.settle(devices)
         try cluster.save(to: "backup")
@@ -305,8 +305,8 @@ struct EtcdFaultTests {
         let cluster = try EtcdCluster()
         try cluster.control(["put", "other", "1"])
         try cluster.save(to: "backup")
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set(Self.store, "a", .integer(1))
         try await BackendConformance.settle(devices)
         try cluster.restore(from: "backup")

@@ -96,7 +96,7 @@ struct EtcdMemberTests {
     @Test(.enabled(if: EtcdCluster.isInstalled), arguments: 0..<3)
     func `signing in, writing and reading much go on while a member is frozen`(_ frozen: Int) async throws {
         let cluster = try EtcdCluster(.init(members: 3, requiresUser: true))
-        let devices = try await BackendConformance.devices(2, cluster.place)
+        let devices = try await BackendConformance.devices(2, cluster.remote)
         cluster.freeze(frozen)
         for number in 0..<3 as Range<UInt8> {
             devices[0].set("org.example.Notes", "\(number)", .data([UInt8](repeating: number, count: 900_000)))

@@ -20,8 +20,8 @@ struct EtcdMoveTests {
         isBusy: Bool
     ) async throws {
         let (first, second) = (try EtcdCluster(), try EtcdCluster())
-        let place = first.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = first.remote
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set(Self.store, "before", .integer(1))
         devices[0].set(Self.store, "removed", .integer(1))
         for device in devices { device.set(Self.store, device.name, .integer(1)) }

@@ -26,7 +26,7 @@ struct EtcdSealedServerTests {
 
     @Test func `others' changes are told of as soon as they are made, and one's own are not`() async throws {
         let cluster = try EtcdCluster()
-        let devices = try await BackendConformance.devices(2, cluster.place(.testKey))
+        let devices = try await BackendConformance.devices(2, cluster.remote(.testKey))
         let (writer, reader) = (devices[0], devices[1])
         try await BackendConformance.settle(devices)
         let (backend, heard) = (reader.backend, Heard())
@@ -47,7 +47,7 @@ struct EtcdSealedServerTests {
 
     @Test func `a check says since when an account is encrypted`() async throws {
         let cluster = try EtcdCluster()
-        try await BackendConformance.settle(try await BackendConformance.devices(1, cluster.place(.testKey)))
+        try await BackendConformance.settle(try await BackendConformance.devices(1, cluster.remote(.testKey)))
         let last = await EtcdBackend.check(url: cluster.url(), credentials: cluster.credentials).last
         #expect(last?.step == "account" && last?.isPassed == true)
         #expect(last?.detail.contains("is here, since 2023-11-14 22:13 UTC.") == true, "\(String(describing: last))")
@@ -58,10 +58,10 @@ struct EtcdSealedServerTests {
         let cluster = try EtcdCluster()
         let proxy = try FaultProxy(before: cluster.ports[0])
         let url = "etcd://127.0.0.1:\(proxy.port)/settings/ada"
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             EtcdBackend.make(try EtcdClient(try EtcdURL(url), ServerCredentials()), .system, protection: .testKey)
         }
-        let judged = try await JudgedDevices(3, place)
+        let judged = try await JudgedDevices(3, remote)
         let reject = ServerAnswer(503, [:], "{\"error\":\"etcdserver: leader changed\",\"code\":14}")
         let faults: [FaultProxy.Fault] = [
             .cut, .answerLost, .answerCut(40), .twice, .late(20), .overtaken(100), .requestCut(10), .answer(reject),
@@ -73,7 +73,7 @@ struct EtcdSealedServerTests {
 
     @Test func `devices that write while their cluster is restored from a snapshot lose nothing`() async throws {
         let cluster = try EtcdCluster()
-        let judged = try await JudgedDevices(4, cluster.place(.testKey))
+        let judged = try await JudgedDevices(4, cluster.remote(.testKey))
         try await judged.work {
             try cluster.save(to: "backup")
             try cluster.restore(from: "backup")

@@ -55,12 +55,12 @@ import Testing
 
     @Test(arguments: BackendConformance.cases)
     func `blobs in a cluster conform`(to conformance: BackendConformance) async throws {
-        try await conformance.run(on: cluster.place(.testKey))
+        try await conformance.run(on: cluster.remote(.testKey))
     }
 
     @Test(arguments: [0, 1, 2, 3] as [UInt64])
     func `requests and answers may be lost, and nothing of an encrypted account is`(_ seed: UInt64) async throws {
-        let devices = try await BackendConformance.devices(3, cluster.place(.testKey))
+        let devices = try await BackendConformance.devices(3, cluster.remote(.testKey))
         let dice = Dice(seed: seed)
         cluster.onQuestion { _ in
             let number = dice.roll()

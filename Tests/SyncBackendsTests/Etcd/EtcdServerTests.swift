@@ -23,21 +23,21 @@ struct EtcdServerTests {
                 EtcdCluster.Options(isSecure: true, requiresUser: true, release: release),
             ]
         }, [false, true])
-    func `a place in a cluster conforms, encrypted or not`(
+    func `a remote in a cluster conforms, encrypted or not`(
         _ options: EtcdCluster.Options, _ isEncrypted: Bool
     ) async throws {
         let protection = isEncrypted ? Protection.testKey : .none
         let cluster = try EtcdCluster(options)
         for (number, conformance) in BackendConformance.cases.enumerated() {
             let prefix = EtcdCluster.prefix + "/\(number)"
-            let place = EmptyRemote {
+            let remote = EmptyRemote {
                 EtcdBackend.make(
                     try EtcdClient(try EtcdURL(cluster.url(prefix)), cluster.credentials), .system,
                     protection: protection)
             } empty: {
                 try cluster.control(["del", "--prefix", prefix + "/"])
             }
-            do { try await conformance.run(on: place) } catch {
+            do { try await conformance.run(on: remote) } catch {
                 Issue.record("\(options): \(protection): \(conformance): \(error)")
             }
         }
@@ -45,8 +45,8 @@ struct EtcdServerTests {
 
     @Test func `a store that is too much for one answer is read in pages`() async throws {
         let cluster = try EtcdCluster()
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(2, remote)
         for number in 0..<8 as Range<UInt8> {
             devices[0].set("org.example.Notes", "\(number)", .data([UInt8](repeating: number, count: 900_000)))
         }
@@ -56,7 +56,7 @@ struct EtcdServerTests {
 
     @Test func `a new device goes on without a store that two others have made too large`() async throws {
         let cluster = try EtcdCluster()
-        let devices = try await BackendConformance.devices(2, cluster.place)
+        let devices = try await BackendConformance.devices(2, cluster.remote)
         for (number, device) in devices.enumerated() {
             for key in 0..<4500 { device.set("large", "\(number) \(key)", .integer(1)) }
             try await device.push()

@@ -54,8 +54,8 @@ struct EtcdWatchTests {
     private func devices(
         _ cluster: EtcdCluster
     ) async throws -> (writer: BackendDevice, reader: BackendDevice, listener: Listener) {
-        let place = cluster.place
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = cluster.remote
+        let devices = try await BackendConformance.devices(2, remote)
         let listener = try Listener(cluster)
         devices[1].backend = listener.backend
         try await devices[1].signIn(creating: false)
@@ -112,7 +112,7 @@ struct EtcdWatchTests {
         let stale = ServerAnswer(401, [:], #"{"error":"invalid auth token","message":"invalid auth token","code":16}"#)
         proxy.onRequest { $0.path == "/v3/watch" ? .answer(stale) : nil }
         let url = "etcd://127.0.0.1:\(proxy.port)/\(EtcdCluster.prefix)"
-        let device = try await BackendConformance.devices(1, cluster.place)[0]
+        let device = try await BackendConformance.devices(1, cluster.remote)[0]
         let listener = try Listener(cluster, EtcdBackend.make(url: url, credentials: cluster.credentials))
         device.backend = listener.backend
         try await device.sync()

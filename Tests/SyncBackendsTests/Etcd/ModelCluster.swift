@@ -104,7 +104,7 @@ final class ModelCluster: EtcdGateway {
     }
 
     /// The account's remote, as the conformance suite needs it.
-    func place(_ protection: Protection) -> EmptyRemote {
+    func remote(_ protection: Protection) -> EmptyRemote {
         EmptyRemote {
             try self.backend(protection)
         } empty: {

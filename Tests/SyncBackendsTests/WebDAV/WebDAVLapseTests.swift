@@ -42,15 +42,15 @@ struct WebDAVLapseTests {
         let server = try WebDAVServer(kind)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             try WebDAVBackend.make(url: "webdav://127.0.0.1:\(proxy.port)/dav/sync", credentials: .init())
         }
-        let device = try await BackendConformance.devices(1, place)[0]
+        let device = try await BackendConformance.devices(1, remote)[0]
         device.set("org.example.Notes", "a", .integer(1))
         try await device.sync()
         proxy.onRequest(Self.fault(page))
         // A service that starts meanwhile does not take the account for emptied either.
-        let fresh = try place.makeBackend()
+        let fresh = try remote.makeBackend()
         for _ in 0..<3 {
             #expect(await code { try await device.pull() } == .unavailable)
             // If only the root has the page, a device without an account is told that there is none.

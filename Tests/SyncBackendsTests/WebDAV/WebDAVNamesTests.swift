@@ -19,7 +19,7 @@ import Testing
 struct WebDAVNamesTests {
     private static let store = "org.example.Notes"
 
-    private func place(
+    private func remote(
         _ port: UInt16, _ environment: Environment = .system, settling: Duration = .milliseconds(100)
     ) -> EmptyRemote {
         EmptyRemote {
@@ -49,7 +49,7 @@ struct WebDAVNamesTests {
 
     @Test func `a name that another device's file lacks is put back by whoever knows of it`() async throws {
         let server = try WebDAVServer(.nginxBare)
-        let devices = try await BackendConformance.devices(2, place(server.port))
+        let devices = try await BackendConformance.devices(2, remote(server.port))
         for device in devices { device.set(Self.store, device.name, .integer(1)) }
         try await BackendConformance.settle(devices)
         let all = try #require(try names(server, "h"))
@@ -58,7 +58,7 @@ struct WebDAVNamesTests {
         try write([devices[1].origin.description], server, "h")
         try await devices[1].pull()
         #expect(try names(server, "h") == all)
-        let late = BackendDevice("late", seed: 99, backend: try place(server.port).makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote(server.port).makeBackend())
         try await late.signIn(creating: false)
         try await late.sync()
         #expect(late.values(Self.store).count == 2)
@@ -68,11 +68,11 @@ struct WebDAVNamesTests {
         let server = try WebDAVServer(.nginxBare)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let place = place(proxy.port)
-        let first = try await BackendConformance.devices(1, place)[0]
+        let remote = remote(proxy.port)
+        let first = try await BackendConformance.devices(1, remote)[0]
         first.set(Self.store, "a", .integer(1))
         try await first.sync()
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         try await late.signIn(creating: false)
         late.set(Self.store, "b", .integer(1))
         // The device's file of names never stays, as if another device replaced it each time.
@@ -86,7 +86,7 @@ struct WebDAVNamesTests {
 
     @Test func `a head that is gone is not named for ever, and one that comes back is`() async throws {
         let server = try WebDAVServer(.nginxBare)
-        let devices = try await BackendConformance.devices(2, place(server.port))
+        let devices = try await BackendConformance.devices(2, remote(server.port))
         for device in devices { device.set(Self.store, device.name, .integer(1)) }
         try await BackendConformance.settle(devices)
         let gone = devices[1].origin.description
@@ -104,8 +104,8 @@ struct WebDAVNamesTests {
         let server = try WebDAVServer(.nginx)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let place = place(proxy.port)
-        let device = try await BackendConformance.devices(1, place)[0]
+        let remote = remote(proxy.port)
+        let device = try await BackendConformance.devices(1, remote)[0]
         device.set(Self.store, "a", .integer(1))
         try await device.sync()
         proxy.onRequest { request in
@@ -114,7 +114,7 @@ struct WebDAVNamesTests {
         }
         await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .unavailable }
         // The same holds for a service that starts meanwhile.
-        device.backend = try place.makeBackend()
+        device.backend = try remote.makeBackend()
         for _ in 0..<2 {
             await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .noAccount }
         }
@@ -127,7 +127,7 @@ struct WebDAVNamesTests {
         let server = try WebDAVServer(.nginxBare)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let devices = try await BackendConformance.devices(2, place(proxy.port))
+        let devices = try await BackendConformance.devices(2, remote(proxy.port))
         for device in devices { device.set(Self.store, device.name, .integer(1)) }
         try await BackendConformance.settle(devices)
         proxy.exchanges = []
@@ -152,7 +152,7 @@ struct WebDAVNamesTests {
         defer { proxy.end() }
         let (time, dice) = (Clock(), Dice(seed: seed))
         let environment = Environment(time: { time.next() }, random: { dice.roll() })
-        let judged = try await JudgedDevices(3, place(proxy.port, environment, settling: .milliseconds(300)))
+        let judged = try await JudgedDevices(3, remote(proxy.port, environment, settling: .milliseconds(300)))
         let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
         let faults: [FaultProxy.Fault] = [
             .cut, .answerLost, .answerCut(60), .answerCut(300), .twice, .late(20), .overtaken(100), .requestCut(10),

@@ -44,16 +44,16 @@ struct WebDAVServerTests {
                 WebDAVStorage(
                     try WebDAVURL(server.url + "/" + folder), HTTPOptions(), settling: .milliseconds(100))
             }
-            let place = EmptyRemote {
+            let remote = EmptyRemote {
                 BlobBackend(storage: try storage(), environment: .system, protection: protection)
             } empty: {
                 // As a user who deletes the folders: rclone does not notice what others have deleted.
-                let remote = try storage().folder
+                let folder = try storage().folder
                 for name in ["a/", "h/", "s/"] {
-                    _ = try await remote.client.send(HTTPRequest("DELETE", remote.address(name)))
+                    _ = try await folder.client.send(HTTPRequest("DELETE", folder.address(name)))
                 }
             }
-            do { try await conformance.run(on: place) } catch { Issue.record("\(kind): \(conformance): \(error)") }
+            do { try await conformance.run(on: remote) } catch { Issue.record("\(kind): \(conformance): \(error)") }
         }
     }
 }
@@ -77,12 +77,12 @@ extension WebDAVServerTests {
         defer { proxy.end() }
         let (time, dice) = (Clock(), Dice(seed: seed))
         let environment = Environment(time: { time.next() }, random: { dice.roll() })
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             let url = try WebDAVURL("webdav://127.0.0.1:\(proxy.port)/dav/sync")
             return BlobBackend(
                 storage: WebDAVStorage(url, HTTPOptions()), environment: environment, protection: protection)
         }
-        let judged = try await JudgedDevices(3, place)
+        let judged = try await JudgedDevices(3, remote)
         let page = ServerAnswer(200, ["Content-Type": "text/html"], "<!DOCTYPE html><form>Log in</form>")
         let faults: [FaultProxy.Fault] = [
             .cut, .answerLost, .answerCut(60), .answerCut(300), .twice, .late(20), .overtaken(100), .requestCut(10),
@@ -118,10 +118,10 @@ extension WebDAVServerTests {
         let server = try WebDAVServer(#require(WebDAVCostTests.kind))
         let (clock, dice) = (Clock(), Dice(seed: 1))
         let environment = Environment(time: { clock.next() }, random: { dice.roll() })
-        let place = EmptyRemote {
+        let remote = EmptyRemote {
             try WebDAVBackend.make(url: server.url, credentials: .init(), environment: environment)
         }
-        let devices = try await BackendConformance.devices(2, place)
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set("org.example.Notes", "a", .data([UInt8](repeating: 1, count: 3000)))
         for _ in 0..<2 { try await devices[0].sync() }
         let folder = URL(filePath: server.root + "/s")
@@ -195,8 +195,8 @@ extension WebDAVServerTests {
     }
 
     private func exchange(on server: WebDAVServer, _ credentials: ServerCredentials) async throws {
-        let place = EmptyRemote { try WebDAVBackend.make(url: server.url, credentials: credentials) }
-        let devices = try await BackendConformance.devices(2, place)
+        let remote = EmptyRemote { try WebDAVBackend.make(url: server.url, credentials: credentials) }
+        let devices = try await BackendConformance.devices(2, remote)
         devices[0].set("org.example.Notes", "a", .integer(1))
         try await BackendConformance.settle(devices)
         #expect(devices[1].values("org.example.Notes") == ["a": .integer(1)])

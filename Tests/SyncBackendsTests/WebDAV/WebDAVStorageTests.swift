@@ -153,7 +153,7 @@ struct WebDAVStorageTests {
         #expect(fresh.count == 1 && fresh == older && fresh != other)
     }
 
-    @Test func `what is absent is absent, and a place that is gone is not taken for an empty one`() async throws {
+    @Test func `what is absent is absent, and a remote that is gone is not taken for an empty one`() async throws {
         let server = try ScriptedServer { _ in ServerAnswer(404) }
         let storage = try storage(server.port)
         #expect(try await storage.get("h/00000000000000aa", limit: 100, unless: nil) == .absent)
@@ -229,7 +229,7 @@ struct WebDAVStorageTests {
     }
 
     /// nginx with `create_full_put_path` makes every folder of a mistyped path.
-    @Test(arguments: [404, 207]) func `a place is made, and none above it`(above: Int) async throws {
+    @Test(arguments: [404, 207]) func `a folder is made, and none above it`(above: Int) async throws {
         let server = try ScriptedServer { request in
             request.method == "PUT"
                 ? ServerAnswer(201) : ServerAnswer(request.path == "/" && request.method == "PROPFIND" ? above : 404)

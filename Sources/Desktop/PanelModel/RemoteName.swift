@@ -2,18 +2,18 @@
 
 internal import RemoteAddress
 
-/// The location of an account, for users.
-struct RemotePlace {
+/// The name of an account's remote, for users.
+struct RemoteName {
     /// The server's name, or the folder.
-    let name: String
+    let text: String
 
     init(_ url: String) {
         guard let colon = url.firstRange(of: "://") else {
-            name = url.shown
+            text = url.shown
             return
         }
         let rest = url[colon.upperBound...]
-        name = rest.hasPrefix("/") ? (PercentCoding.decode(rest) ?? String(rest)).shown : Self.host(rest).shown
+        text = rest.hasPrefix("/") ? (PercentCoding.decode(rest) ?? String(rest)).shown : Self.host(rest).shown
     }
 
     private static func host(_ rest: Substring) -> String {
