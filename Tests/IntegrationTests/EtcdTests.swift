@@ -79,12 +79,12 @@ struct EtcdTests {
             try await laptop.set("amid", .integer(1))
             for member in 0..<3 { cluster.freeze(member) }
             let other = try devices.account(devices.laptop)
-            let passes = Atomic(0)
-            let pass = Task {
+            let ended = Atomic(0)
+            let sync = Task {
                 _ = await failure { try await other.syncNow() }
-                passes.add(1, ordering: .relaxed)
+                ended.add(1, ordering: .relaxed)
             }
-            try await eventually("a pass is under way") { proxies.contains { $0.isWaiting } }
+            try await eventually("a sync cycle is under way") { proxies.contains { $0.isWaiting } }
             for number in 0..<50 as Range<Int64> { try await laptop.set("\(number)", .integer(number)) }
             try await laptop.apply(["both": "laptop"], removing: ["before"])
             _ = try await laptop.synchronize()
@@ -92,9 +92,9 @@ struct EtcdTests {
             #expect(try await laptop.everything().count == 52)
             try await phone.set("both", "phone")
             #expect(try await phone.value("both") == "phone")
-            #expect(passes.load(ordering: .relaxed) == 0, "the cluster still hangs, and the pass with it")
+            #expect(ended.load(ordering: .relaxed) == 0, "the cluster still hangs, and the cycle with it")
             for member in 0..<3 { cluster.freeze(member, false) }
-            await pass.value
+            await sync.value
             let values = try await devices.converge()
             #expect(values.count == 52 && values["both"] == "phone" && values["before"] == nil)
         }

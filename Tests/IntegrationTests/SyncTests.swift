@@ -632,7 +632,7 @@ struct SyncTests {
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot), arguments: [0, 2, 5, 8, 12, 30] as [UInt])
-    func `a device whose disk is full in the middle of a pass loses nothing, says why, and goes on with space`(
+    func `a device whose disk is full in the middle of a sync cycle loses nothing, says why, and goes on with space`(
         pages: UInt
     ) async throws {
         try await withTwoDevices(diskBytes: 8 << 20) { devices in

@@ -383,10 +383,10 @@ struct WebDAVTests {
                 _ = answers.next()
                 return name
             }
-            try await eventually("a pass is under way") { proxy.isWaiting }
+            try await eventually("a sync cycle is under way") { proxy.isWaiting }
             try await laptop.set("local", .integer(1))
             #expect(try await laptop.value("local") == .integer(1))
-            #expect(answers.next() == 1, "the pass still hangs")
+            #expect(answers.next() == 1, "the cycle still hangs")
             try await account.signOut()
             #expect(await sync.value == "BackendUnavailable")
             #expect(try await account.state() == "signed-out")

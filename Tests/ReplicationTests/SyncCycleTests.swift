@@ -68,7 +68,7 @@ struct SyncCycleTests {
         #expect(!cycle.acceptsGaps)
     }
 
-    @Test mutating func `a cycle that begins at its upload publishes without a look`() {
+    @Test mutating func `a cycle that begins at its upload publishes without a pull`() {
         cycle.beginPush(facts.now)
         #expect(cycle.action == .beginPush)
         expect(.synchronize, after: .began(stores: ["a"]))
@@ -132,7 +132,7 @@ struct SyncCycleTests {
         expect(.rest)
     }
 
-    @Test mutating func `a cycle that only reads comes again with the next look, whatever is pending`() {
+    @Test mutating func `a cycle that only reads comes again with the next poll, whatever is pending`() {
         facts.isPending = true
         cycle.onlyReads = true
         begin(uploading: true)

@@ -129,7 +129,7 @@ import Testing
         try budget.share().hold { $0.kept = 2_900_000 }
     }
 
-    @Test func `a server that shows other markers and heads at each look is given up`() async throws {
+    @Test func `a server that shows other markers and heads at each poll is given up`() async throws {
         let (storage, a, b) = try await world()
         try await a.sync()
         let bytes = head(b, [store: part(.zero, [])])
@@ -144,7 +144,7 @@ import Testing
             }
         }
         a.backend = BlobBackend(storage: restless, environment: .system, executor: ThreadExecutor())
-        // The first look has no earlier heads to miss.
+        // The first poll has no earlier heads to miss.
         _ = try await a.pull()
         storage.requests = []
         let error = await #expect(throws: RemoteError.self) { try await a.pull() }
@@ -359,11 +359,11 @@ import Testing
             _ = try place.sub(folder + "/fedcba9876543210")
         }
         try await b.signIn(creating: false)
-        let pass = try await b.pull()
-        #expect(pass.isComplete)
+        let pulled = try await b.pull()
+        #expect(pulled.isComplete)
         #expect(try b.values(store) == ["a": .integer(1)])
         #expect(
-            pass.problems == [
+            pulled.problems == [
                 "The folder h holds names with control characters, which nobody gives; they are skipped.",
                 "The file h/fedcba9876543210 is not a file.",
             ])

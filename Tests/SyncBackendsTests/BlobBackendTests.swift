@@ -100,9 +100,9 @@ import Testing
         try a.set(store, [("a", .integer(1)), ("b", .string("x"))])
         try a.set("org.example.Other", "z", .data([UInt8](repeating: 1, count: 70_000)))
         try await a.sync()
-        let pass = try await b.pull()
-        #expect(pass.isComplete && pass.problems.isEmpty)
-        #expect(pass.devices[a.database.origin] == RemoteDevice(identifier: "A", name: "A"))
+        let pulled = try await b.pull()
+        #expect(pulled.isComplete && pulled.problems.isEmpty)
+        #expect(pulled.devices[a.database.origin] == RemoteDevice(identifier: "A", name: "A"))
         #expect(try b.values(store) == ["a": .integer(1), "b": .string("x")])
         #expect(try b.values("org.example.Other").count == 1)
 
@@ -207,14 +207,14 @@ import Testing
         try a.set("small", "b", .integer(1))
         await a.backend.close()
         for _ in 0..<2 {
-            let pass = try await b.pull()
-            #expect(!pass.isComplete && pass.arrived == [])
-            #expect(pass.stores == [store])
+            let pulled = try await b.pull()
+            #expect(!pulled.isComplete && pulled.arrived == [])
+            #expect(pulled.stores == [store])
         }
         // Half a segment counts as none, but is reported.
         try place.write("s/" + segment, Array(bytes.prefix(100)))
-        let pass = try await b.pull()
-        #expect(!pass.isComplete && pass.arrived == [] && pass.problems.count == 1)
+        let pulled = try await b.pull()
+        #expect(!pulled.isComplete && pulled.arrived == [] && pulled.problems.count == 1)
         try place.write("s/" + segment, bytes)
         #expect(try await b.pull().isComplete)
         #expect(try b.values(store).count == 1)
@@ -256,9 +256,9 @@ import Testing
         try await c.push()
         let bytes = try place.read(c.headName)
         try place.write(c.headName, Array(Array(bytes.dropLast())))
-        let pass = try await b.pull()
-        #expect(pass.isComplete && pass.problems.count == 1)
-        #expect(pass.problems.first?.contains(c.database.origin.description) == true)
+        let pulled = try await b.pull()
+        #expect(pulled.isComplete && pulled.problems.count == 1)
+        #expect(pulled.problems.first?.contains(c.database.origin.description) == true)
         #expect(try b.values(store) == ["a": .integer(1)])
         try place.write(c.headName, bytes)
         try await b.pull()
@@ -668,8 +668,8 @@ import Testing
         try fork.set(store, "fork", .integer(1))
         try await fork.sync()
         // Until now no two writes have one dot. If they had, no backend could save both.
-        let pass = try await a.pull()
-        #expect(pass.own.name == "foreign")
+        let pulled = try await a.pull()
+        #expect(pulled.own.name == "foreign")
         try a.set(store, "a", .integer(2))
         try await a.push()
         #expect(a.database.origin != fork.database.origin)
@@ -744,10 +744,10 @@ import Testing
             }
         }
         for device in [a, b] {
-            let pass = try await device.sync()
-            #expect(pass.problems == [])
-            #expect(pass.account.identifier == left.names("a").first)
-            #expect(Array(pass.account.aliases) == Array(left.names("a").dropFirst()))
+            let pulled = try await device.sync()
+            #expect(pulled.problems == [])
+            #expect(pulled.account.identifier == left.names("a").first)
+            #expect(Array(pulled.account.aliases) == Array(left.names("a").dropFirst()))
             #expect(try device.values(store).count == 2)
         }
     }
@@ -793,8 +793,8 @@ import Testing
         var head = try WrittenHead(decoding: try place.read(a.headName))
         head.head.account = Bits128(high: 5, low: 5)
         try place.write(a.headName, head.encoded())
-        let pass = try await b.pull()
-        #expect(pass.problems.count == 1 && pass.stores == [])
+        let pulled = try await b.pull()
+        #expect(pulled.problems.count == 1 && pulled.stores == [])
     }
 
     @Test func `a marker that has not arrived whole is no empty folder`() async throws {

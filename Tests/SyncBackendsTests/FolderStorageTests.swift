@@ -123,13 +123,13 @@ import Testing
 
         let b = try Device(place.path, name: "B")
         try await b.signIn(creating: false)
-        let pass = try await b.pull()
-        #expect(pass.isComplete)
+        let pulled = try await b.pull()
+        #expect(pulled.isComplete)
         #expect(try b.values("s") == ["a": .integer(1)])
         // Only what is named like the service's files is reported: a fifo, a link, a directory, a device, a file that
         // is too large, and a name with a line feed.
-        #expect(pass.problems.count == (isRoot ? 6 : 5))
-        #expect(pass.problems.allSatisfy { !$0.contains("\n") })
+        #expect(pulled.problems.count == (isRoot ? 6 : 5))
+        #expect(pulled.problems.allSatisfy { !$0.contains("\n") })
         try b.set("s", "b", .integer(2))
         try await b.push()
         try await device.pull()

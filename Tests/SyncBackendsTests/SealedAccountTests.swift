@@ -337,7 +337,7 @@ import Testing
         #expect(storage.blobs.keys.contains { $0.hasPrefix("h/") })
     }
 
-    @Test func `a marker that was one in plain for a while is what it is now, at every look`() async throws {
+    @Test func `a marker that was one in plain for a while is what it is now, at every poll`() async throws {
         let (storage, a, held) = try await world()
         let name = "a/\(held.key.identifier)"
         let whole = try #require(storage.blobs[name])

@@ -112,7 +112,7 @@ final class RecordingStorage: BlobStorage {
 }
 
 /// The result of a pull.
-struct Pass {
+struct PullOutcome {
     var own: OwnPublication
     var problems: [String]
     var isComplete: Bool
@@ -221,7 +221,7 @@ final class Device {
     }
 
     @discardableResult
-    func pull() async throws -> Pass {
+    func pull() async throws -> PullOutcome {
         let cursor = database.account.beginsAnew ? nil : database.account.cursor
         let pull = try await backend.pull(
             after: cursor, as: database.origin, published: database.origins.publicationCount)
@@ -240,7 +240,7 @@ final class Device {
         if result.isComplete || database.account.isDownloaded {
             try database.progress.completeDownload(cursor: result.cursor)
         }
-        return Pass(
+        return PullOutcome(
             own: pull.ownPublication,
             problems: pull.problems,
             isComplete: result.isComplete,
@@ -290,12 +290,12 @@ final class Device {
     }
 
     @discardableResult
-    func sync() async throws -> Pass {
-        let pass = try await pull()
+    func sync() async throws -> PullOutcome {
+        let pulled = try await pull()
         var isMissing = true
-        if case .asPublished = pass.own { isMissing = false }
+        if case .asPublished = pulled.own { isMissing = false }
         if try database.summaries.pendingChanges() > 0 || isMissing { try await push() }
-        return pass
+        return pulled
     }
 
     func collectGarbage(forgetting origins: Set<Origin> = [], after days: UInt64 = 0) async throws {

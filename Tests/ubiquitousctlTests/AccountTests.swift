@@ -270,7 +270,7 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `a device that has joined since the last look is found all the same`() async throws {
+    @Test func `a device that has joined since the last poll is found all the same`() async throws {
         let folder = MemoryFolder()
         // This server gives no hints.
         let server = try ScriptedServer { folder.answer(to: $0) }
