@@ -81,7 +81,7 @@ final class EtcdAccountRow {
             return EtcdPosition(try EtcdAccount(decoding: row.value), revision)
         } catch {
             if error.isTooNew { throw .tooNew }
-            throw RemoteError.senselessAccount
+            throw RemoteError.corruptAccount
         }
     }
 
@@ -127,5 +127,5 @@ extension EtcdAccount {
 }
 
 extension RemoteError {
-    static let senselessAccount = RemoteError(.damaged, "The row that says which account the cluster holds is corrupt.")
+    static let corruptAccount = RemoteError(.damaged, "The row that says which account the cluster holds is corrupt.")
 }

@@ -120,9 +120,9 @@ final class EtcdStorage: BlobStorage {
         if row == EtcdAccount.fence { return [:] }
         let account: EtcdAccount
         do throws(EtcdFlaw) { account = try EtcdAccount(decoding: row) } catch {
-            throw error.isTooNew ? .tooNew : RemoteError.senselessAccount
+            throw error.isTooNew ? .tooNew : RemoteError.corruptAccount
         }
-        guard account.identifiers.count <= EtcdAccount.mostIdentifiers else { throw RemoteError.senselessAccount }
+        guard account.identifiers.count <= EtcdAccount.mostIdentifiers else { throw RemoteError.corruptAccount }
         return Dictionary(
             uniqueKeysWithValues: account.identifiers.map {
                 (BlobName.marker($0), AccountMarker(identifier: $0, time: 0).encoded())
