@@ -8,8 +8,8 @@ import Testing
 
 @testable import Folder
 
-/// Work on a pool of six threads, of which an owner has two.
-private final class Trial: Sendable {
+/// Mounts that may hang, with work on a pool of six threads, of which an owner has two.
+private final class Mounts: Sendable {
     private let pool: WorkPool
     private let work: FolderWork
     private let gate = DispatchSemaphore(value: 0)
@@ -48,12 +48,12 @@ private final class Trial: Sendable {
 
 @Suite struct FolderWorkTests {
     @Test func `what never answers fails, and until it does, what begins there fails at once`() async throws {
-        let trial = Trial(longestTurn: 1)
+        let mounts = Mounts(longestTurn: 1)
         // Three of a user's mounts hang. The fourth has no thread, but is not to blame, so others go on there.
         var hanging: [Task<RemoteError?, Never>] = []
         for number in 1...3 {
             if number == 3 { try await Task.sleep(for: .milliseconds(2100)) }
-            hanging.append(Task { await trial.begin(at: "/mnt/dead\(number)", by: 1) })
+            hanging.append(Task { await mounts.begin(at: "/mnt/dead\(number)", by: 1) })
         }
         for (index, task) in hanging.enumerated() {
             let error = await task.value
@@ -61,34 +61,34 @@ private final class Trial: Sendable {
                 error?.message.contains("/mnt/dead\(index + 1) has not answered") == true,
                 "\(String(describing: error))")
         }
-        let waiting = await trial.begin(at: "/mnt/alive", by: 1, hanging: false)
+        let waiting = await mounts.begin(at: "/mnt/alive", by: 1, hanging: false)
         #expect(waiting?.message.contains("waits for others") == true, "\(String(describing: waiting))")
-        #expect(await trial.begin(at: "/mnt/alive", by: 2, hanging: false) == nil)
-        #expect(await trial.begin(at: "/mnt/dead1", by: 1)?.message.contains("/mnt/dead1 has not answered") == true)
-        #expect(trial.count(at: "/mnt/dead1") == 1)
+        #expect(await mounts.begin(at: "/mnt/alive", by: 2, hanging: false) == nil)
+        #expect(await mounts.begin(at: "/mnt/dead1", by: 1)?.message.contains("/mnt/dead1 has not answered") == true)
+        #expect(mounts.count(at: "/mnt/dead1") == 1)
         // It may be something of the user's that hangs there.
-        #expect(await trial.begin(at: "/mnt/dead1", by: 2, hanging: false) == nil)
-        trial.release()
-        while await trial.begin(at: "/mnt/dead1", by: 1, hanging: false) != nil { await Task.yield() }
+        #expect(await mounts.begin(at: "/mnt/dead1", by: 2, hanging: false) == nil)
+        mounts.release()
+        while await mounts.begin(at: "/mnt/dead1", by: 1, hanging: false) != nil { await Task.yield() }
     }
 
     @Test func `a mount that never answers several users is refused to all`() async throws {
-        let trial = Trial(longestTurn: 1)
+        let mounts = Mounts(longestTurn: 1)
         let users: ClosedRange<UInt32> = 1...3
-        let hanging = users.map { user in Task { await trial.begin(at: "/mnt/dead", by: user) } }
+        let hanging = users.map { user in Task { await mounts.begin(at: "/mnt/dead", by: user) } }
         for task in hanging { #expect(await task.value != nil) }
-        let other = await trial.begin(at: "/mnt/dead", by: 4, hanging: false)
-        #expect(other?.message.contains("/mnt/dead has not answered") == true && trial.count(at: "/mnt/dead") == 3)
-        trial.release()
-        while await trial.begin(at: "/mnt/dead", by: 4, hanging: false) != nil { await Task.yield() }
+        let other = await mounts.begin(at: "/mnt/dead", by: 4, hanging: false)
+        #expect(other?.message.contains("/mnt/dead has not answered") == true && mounts.count(at: "/mnt/dead") == 3)
+        mounts.release()
+        while await mounts.begin(at: "/mnt/dead", by: 4, hanging: false) != nil { await Task.yield() }
     }
 
     @Test func `what only waits for its turn does not fail, however long that takes`() async throws {
-        let trial = Trial(longestTurn: 600)
+        let mounts = Mounts(longestTurn: 600)
         // All of them together take longer than one may.
         let slow = (0..<12).map { number in
             Task {
-                await trial.begin(at: "/mnt/slow", by: UInt32(number)) {
+                await mounts.begin(at: "/mnt/slow", by: UInt32(number)) {
                     usleep(300_000)
                 }
             }

@@ -40,8 +40,10 @@ struct AccountKeys {
     /// Returns what is known of the encryption of an account that the user signs in to.
     ///
     /// The key of a new account is written to the disk before the account is created.
-    /// - Parameter isTrial: whether no account is created, so that such a key is forgotten.
-    func protection(at url: String, _ options: EncryptionOptions, isTrial: Bool = false) throws -> Protection {
+    /// - Parameter createsAccount: false if no account is created, so that such a key is forgotten.
+    func protection(
+        at url: String, _ options: EncryptionOptions, creatingAccount createsAccount: Bool = true
+    ) throws -> Protection {
         if let phrase = options.phrase { return .phrase(phrase) }
         // To sign in again is the way to repair a file that can't be read. The keys that are there are candidates then.
         if isUnreadable { return .none }
@@ -53,7 +55,7 @@ struct AccountKeys {
         if !options.encrypts { return .none }
         if let attempted = attempted.key(at: url) { return .key(attempted) }
         let held = HeldKey(time: environment.time(), random: environment.random)
-        if !isTrial { try attempted.keep(held, at: url) }
+        if createsAccount { try attempted.keep(held, at: url) }
         return .key(held)
     }
 
@@ -70,14 +72,14 @@ struct AccountKeys {
     /// Runs `body` with what is known of the encryption of an account that the user signs in to and, without a phrase,
     /// with this device's other keys that may open it, until one does.
     /// - Parameters:
-    ///   - isTrial: whether no account is created.
+    ///   - createsAccount: whether an account may be created.
     ///   - body: opens the account; `isCandidate` says whether the key is one of the others, which create no account.
     @BusActor
     func withKeys<Result>(
-        at url: String, _ options: EncryptionOptions, isTrial: Bool,
+        at url: String, _ options: EncryptionOptions, creatingAccount createsAccount: Bool,
         _ body: (Protection, _ isCandidate: Bool) async throws -> Result
     ) async throws -> Result {
-        let tried = try protection(at: url, options, isTrial: isTrial)
+        let tried = try protection(at: url, options, creatingAccount: createsAccount)
         do { return try await body(tried, false) } catch let error as RemoteError
             where error.code == .keyNeeded && options.phrase == nil
         {

@@ -64,7 +64,7 @@ struct RemoteCheck {
     private func signInStep() async throws -> BackendCheck {
         let present = PresentAccount(account, at: request.url)
         do {
-            let remote = try await account.keys.withKeys(at: request.url, request.encryption, isTrial: true) {
+            let remote = try await account.keys.withKeys(at: request.url, request.encryption, creatingAccount: false) {
                 protection, _ in try await open(protection, for: present)
             }
             guard remote.isNew || !request.bringsValues else { return refused(RemoteError(.unencrypted, SignIn.inUse)) }

@@ -58,7 +58,7 @@ struct SignIn {
     private func enterWithAnyKey() async throws -> RemoteAccount {
         let creates = request.createsAccount && present.mayCreate(hasPhrase: request.hasPhrase)
         do {
-            return try await keys.withKeys(at: request.url, request.encryption, isTrial: !creates) {
+            return try await keys.withKeys(at: request.url, request.encryption, creatingAccount: creates) {
                 try await enter($0, creatingAccount: creates && !$1)
             }
         } catch let error as RemoteError {

@@ -64,9 +64,9 @@ extension AccountOptions {
     ) async throws {
         var isSame = false
         if change.check || isSameIfCredentialsAre {
-            var trial = request
-            if change.check { trial.triesSignIn = true }
-            let steps = try await Self.steps(account, url, trial)
+            var tested = request
+            if change.check { tested.triesSignIn = true }
+            let steps = try await Self.steps(account, url, tested)
             let wrong = steps.first { !$0.isPassed }
             // What these steps find does not keep a renewal from taking credentials.
             if let wrong, change.check || !["key", "sign-in"].contains(wrong.step) { throw Self.failure(wrong) }
