@@ -682,7 +682,7 @@ struct EncryptionTests {
     }
 
     @Test(arguments: Remote.installed)
-    func `an account in plain is encrypted while another device is away, and nothing of either is lost`(
+    func `an unencrypted account is encrypted while another device is away, and nothing of either is lost`(
         in remote: Remote
     ) async throws {
         try await withDevices(in: remote) { devices, _ in
@@ -744,7 +744,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test func `what a device has left in plain is not worth a word to one that joins with the phrase`() async throws {
+    @Test func `what a device has left unencrypted is worth no word to one that joins with the phrase`() async throws {
         try await withTwoDevices { devices in
             try await devices.join()
             try await devices.store(devices.laptop).set("theme", "dark")
@@ -869,7 +869,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test func `what is in plain is not taken for an encrypted account, and its key goes with it`() async throws {
+    @Test func `what is unencrypted is not taken for an encrypted account, and its key goes with it`() async throws {
         try await withTwoDevices { devices in
             let (laptop, phone) = (try devices.account(devices.laptop), try devices.account(devices.phone))
             try await laptop.join(devices.url)

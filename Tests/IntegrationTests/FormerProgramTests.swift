@@ -139,7 +139,7 @@ struct FormerProgramTests {
             devices.laptop.kill()
             _ = try? await move.value
             let before = try contents()
-            // Restarts the phone, because a running service writes in plain until it next reads the markers.
+            // Restarts the phone, because a running service writes unencrypted until it next reads the markers.
             try await devices.phone.restart()
             try await devices.account(devices.phone).setPaused(false)
             for _ in 0..<2 {

@@ -405,7 +405,7 @@ struct SettingsTests {
         withExtendedLifetime(place) {}
     }
 
-    @Test func `where encryption is required no account is made or joined in plain`() async throws {
+    @Test func `where encryption is required no unencrypted account is made or joined`() async throws {
         let place = try TemporaryDirectory()
         let folders = try ["new", "plain"].map { try place.makeDirectory($0, mode: 0o700, owner: Users.service) }
         try await withSettings("") { machine, write in
@@ -436,7 +436,7 @@ struct SettingsTests {
         withExtendedLifetime(place) {}
     }
 
-    @Test func `an account in plain stops where encryption is required, until it is encrypted, and nothing is lost`()
+    @Test func `an unencrypted account stops where encryption is required, until it is encrypted, and nothing is lost`()
         async throws
     {
         let place = try TemporaryDirectory()

@@ -99,7 +99,7 @@ struct KeyWorld {
         if let key = devices[0].key?.identifier, moved.contains(where: { $0.from == key }) {
             wrong.insert("a replaced key")
         }
-        if devices[0].key == nil, !moved.isEmpty { wrong.insert("in plain") }
+        if devices[0].key == nil, !moved.isEmpty { wrong.insert("unencrypted") }
         return wrong.sorted()
     }
 
@@ -225,7 +225,7 @@ struct KeyWorld {
     }
 
     private mutating func publish(_ d: Int) {
-        if devices[d].key == nil, devices[d].wasEncrypted { wrong.insert("published in plain") }
+        if devices[d].key == nil, devices[d].wasEncrypted { wrong.insert("published unencrypted") }
         put(d, "h/\(d)", .head(Head(key: devices[d].key?.identifier, values: devices[d].values)))
     }
 

@@ -121,7 +121,7 @@ import Testing
         #expect(SealedBlob.key(ofHead: segment) == nil && SealedBlob.key(ofSegment: head) == nil)
         #expect(SealedBlob.key(ofHead: Array(head.prefix(21))) == nil)
         #expect(SealedBlob.key(ofHead: Array(head.prefix(22))) == Self.keys.identifier)
-        #expect(SealedBlob.key(ofHead: Array(head.prefix(5)) + [0] + head.dropFirst(6)) == nil, "one in plain")
+        #expect(SealedBlob.key(ofHead: Array(head.prefix(5)) + [0] + head.dropFirst(6)) == nil, "an unencrypted one")
     }
 
     @Test func `equal segments have equal bytes, and others share nothing behind the header`() {
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `a blob in plain is said to be in plain`() {
+    @Test func `an unencrypted blob is said to be unencrypted`() {
         let plain = Self.summed(Array("UKVh".utf8) + [1, 0] + [UInt8](repeating: 0, count: 400))
         #expect(throws: SealingFlaw.plain) { try SealedBlob(head: plain, Self.keys) }
     }

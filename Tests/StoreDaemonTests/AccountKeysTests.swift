@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Protection
 
-    @Test func `an account in plain has no key, and an encrypted one is locked without its own`() throws {
+    @Test func `an unencrypted account has no key, and an encrypted one is locked without its own`() throws {
         guard case (.none, nil) = keys.protection(of: signedIn(to: plain)) else { return #expect(Bool(false)) }
         let (key, file) = try account()
         try self.account().0.write(in: directory)

@@ -179,7 +179,7 @@ struct SettingsTests {
         "[RequireEncryption=yes]", "[Sync]\nRequireEncription=true", "[Sync]\nRequireEncrpytion=on",
         "[Sync]\nRequireEnryption=1", "[Sync]\nRequireEncyption=true", "[Sync]\nRequireCryption=true",
     ])
-    func `settings that aren't right never let accounts be in plain that may not`(text: String) throws {
+    func `settings that aren't right never let accounts be unencrypted that may not`(text: String) throws {
         let (settings, errors) = Settings.read([SettingsFile(path: "", text: text)])
         #expect(settings.requiresEncryption && errors.count >= 1)
         #expect(try !Settings(file: "[Sync]\nRequireEncryption=no").requiresEncryption)

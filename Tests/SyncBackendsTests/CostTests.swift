@@ -151,7 +151,7 @@ import Testing
             #expect(sealed[0] - plain[0] <= (plain[0] > 8 << 10 ? most : 400), "\(plain) \(sealed)")
         }
         print(
-            "changes of \(stores) stores: \(uploads[0].flatMap(\.self).max() ?? 0) bytes in plain, "
+            "changes of \(stores) stores: \(uploads[0].flatMap(\.self).max() ?? 0) bytes unencrypted, "
                 + "\(uploads[1].flatMap(\.self).max() ?? 0) sealed")
     }
 

@@ -226,7 +226,7 @@ import Testing
     }
 
     @Test(arguments: Remote.allCases)
-    func `a device that was away comes back with its own writes, after what was in plain is gone`(
+    func `a device that was away comes back with its own writes, after what was unencrypted is gone`(
         in remote: Remote
     ) async throws {
         let world = try await World(nil, in: remote)
@@ -273,7 +273,7 @@ import Testing
         #expect(c.stores == before)
     }
 
-    @Test func `segments in plain stay while a head in plain of another account is there`() async throws {
+    @Test func `unencrypted segments stay while an unencrypted head of another account is there`() async throws {
         let world = try await World(nil)
         let next = Self.held(8, plain: world.a.account)
         var hasGoneOver = false

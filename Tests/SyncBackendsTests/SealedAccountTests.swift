@@ -183,7 +183,7 @@ import Testing
 
     // MARK: Attacks
 
-    @Test func `what is in plain beside an encrypted account is not believed`() async throws {
+    @Test func `what is unencrypted beside an encrypted account is not believed`() async throws {
         let (storage, a, held) = try await world()
         let plain = MemoryStorage()
         let thief = try device("T", on: plain, .none)
@@ -337,7 +337,7 @@ import Testing
         #expect(storage.blobs.keys.contains { $0.hasPrefix("h/") })
     }
 
-    @Test func `a marker that was one in plain for a while is what it is now, at every poll`() async throws {
+    @Test func `a marker that was an unencrypted one for a while is what it is now, at every poll`() async throws {
         let (storage, a, held) = try await world()
         let name = "a/\(held.key.identifier)"
         let whole = try #require(storage.blobs[name])

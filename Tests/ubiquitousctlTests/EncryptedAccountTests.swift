@@ -150,7 +150,7 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `a script gets an account as it says, and one in plain where it says nothing`() async throws {
+    @Test func `a script gets an account as it says, and an unencrypted one where it says nothing`() async throws {
         try await Terminal.with { terminal in
             let folders = try ["plain", "secret", "third"].map {
                 "folder://" + (try terminal.device.directory.makeDirectory($0, mode: 0o700))
@@ -373,7 +373,7 @@ import UbiquitousStoreTesting
         }
     }
 
-    @Test func `a plain account doesn't take the place of an encrypted one, and what works is said`()
+    @Test func `an unencrypted account doesn't take the place of an encrypted one, and what works is said`()
         async throws
     {
         try await Terminal.with { terminal in

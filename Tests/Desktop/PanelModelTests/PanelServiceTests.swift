@@ -158,13 +158,13 @@ struct PanelServiceTests {
         try await panel.service.confirmRecoveryWords()
     }
 
-    @Test func `an account in plain is encrypted, and gets other words`() async throws {
+    @Test func `an unencrypted account is encrypted, and gets other words`() async throws {
         let (device, panel) = try await start()
         var form = folderForm(try device.directory.makeDirectory("sync"))
         form.encrypts = false
         try await panel.service.signIn(form)
         panel.look()
-        _ = try await state(panel, "in plain") { $0.accountPage.keyMove == .encrypt && $0.accountPage.canMove }
+        _ = try await state(panel, "unencrypted") { $0.accountPage.keyMove == .encrypt && $0.accountPage.canMove }
         try await panel.service.move(.encrypt)
         let words = try await panel.service.recoveryWords().words
         #expect(words.count == 12)

@@ -137,7 +137,7 @@ extension PanelWindowTests {
             #expect(desk.complaints == [])
         }
 
-        @Test func `an account in plain is not joined for an encrypted one without asking`() async throws {
+        @Test func `an unencrypted account is not joined for an encrypted one without asking`() async throws {
             let (desk, phone) = (try await PanelDesk(), try await PanelDesk.Peer("phone"))
             let folder = try TemporaryDirectory()
             try await phone.account.join("folder://" + folder.path)

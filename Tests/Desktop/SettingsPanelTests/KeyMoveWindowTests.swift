@@ -19,7 +19,7 @@ extension PanelWindowTests {
         }
 
         @Test(arguments: Style.english)
-        func `an account in plain is encrypted, and shows its words`(style: Style) async throws {
+        func `an unencrypted account is encrypted, and shows its words`(style: Style) async throws {
             let (desk, folder) = (try await PanelDesk(style: style), try TemporaryDirectory())
             try await desk.device.start()
             try await desk.client.account.join("folder://" + folder.path)

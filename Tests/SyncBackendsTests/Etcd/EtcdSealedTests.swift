@@ -10,7 +10,7 @@ import Testing
 @testable import Blobs
 @testable import Etcd
 
-/// An encrypted account in a cluster: blobs in rows, the fence, and the rows that it had in plain.
+/// An encrypted account in a cluster: blobs in rows, the fence, and the rows that it had unencrypted.
 @Suite struct EtcdSealedTests {
     private static let store = "org.example.Notes"
     private let cluster = ModelCluster()
@@ -30,7 +30,7 @@ import Testing
         BackendDevice(name, seed: seed, backend: try cluster.backend(protection))
     }
 
-    /// Makes a device with an account in plain, to which it has written.
+    /// Makes a device with an unencrypted account, to which it has written.
     private func plainDevice(hasParts: Bool = true) async throws -> BackendDevice {
         let device = try device("A", seed: 1, .none)
         try await device.signIn(creating: true)
@@ -115,7 +115,7 @@ import Testing
         #expect(cluster.rows == before)
     }
 
-    @Test func `an account in rows is one in plain to who comes with a key or a phrase`() async throws {
+    @Test func `an account in rows is an unencrypted one to who comes with a key or a phrase`() async throws {
         _ = try await plainDevice()
         let before = cluster.rows
         let held = Self.held(8)
