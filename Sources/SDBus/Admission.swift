@@ -18,17 +18,21 @@ extension BusConnection {
     ///   as are sent.
     /// - Parameter noteUnanswered: is called when it becomes known who has sent so many calls before that some of them
     ///   get no answer.
+    /// - Parameter takeMemory: is called before a call is kept whose sender isn't known yet, with the bytes that it may
+    ///   take, and those that such calls take already. If it returns false, the call is refused. What is no longer kept
+    ///   is given back as a negative number.
     /// - Throws: ``BusError`` if there is no memory left.
     ///
     /// The corresponding C function is ``sd_bus_add_filter``.
     package func admitCalls(
         _ admit: @escaping @BusActor (IncomingCall) -> Bool,
         ifUnanswered considersUnanswered: @escaping @BusActor (Peer) -> Bool = { _ in true },
-        noteUnanswered: @escaping @BusActor (Peer) -> Void = { _ in }
+        noteUnanswered: @escaping @BusActor (Peer) -> Void = { _ in },
+        takeMemory: @escaping @BusActor (_ bytes: Int, _ own: Int) -> Bool = { _, _ in true }
     ) throws(BusError) {
         let admission = try startAdmission()
         (admission.admit, admission.considersUnanswered) = (admit, considersUnanswered)
-        admission.arrivals.onUnanswered = noteUnanswered
+        (admission.arrivals.onUnanswered, admission.arrivals.takeMemory) = (noteUnanswered, takeMemory)
     }
 
     /// Makes each call pass admission, unless it already does.

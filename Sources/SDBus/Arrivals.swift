@@ -35,10 +35,11 @@ final class Arrivals {
     /// The bytes that all senders' calls may take.
     nonisolated static let limit = 64 << 20
     /// The size in bytes above which a call is large. Counting the rest would take as long as reading it.
-    static let largeCall = 64 << 10
-    /// The number of large calls that may be held, of all senders and of a user's. Each may have what the bus lets
-    /// through, 32 MiB.
+    static let largeCall = 512 << 10
+    /// The number of large calls that may be held, of all senders and of a user's.
     nonisolated static let (largeLimit, userLargeLimit) = (3, 2)
+    /// What the bus lets through in a large call, in bytes.
+    nonisolated static let largestCall = 32 << 20
     /// The bytes that a call takes besides its arguments.
     static let overhead = 256
     /// The number of refusals sent to one sender. They aren't weighed, so later calls get no answer at all.
@@ -46,6 +47,8 @@ final class Arrivals {
 
     /// Called for a peer of whose calls some got no answer.
     var onUnanswered: (@BusActor (Peer) -> Void)?
+    /// Takes or gives back memory, as ``BusConnection/admitCalls(_:ifUnanswered:noteUnanswered:takeMemory:)`` describes.
+    var takeMemory: @BusActor (_ bytes: Int, _ own: Int) -> Bool = { _, _ in true }
 
     /// How many of a sender's calls are given back at once. A round has room for more, and others' calls take it.
     private static let mostAtOnce = 16
@@ -93,6 +96,8 @@ final class Arrivals {
             Held(bytes: one.bytes - other.bytes, largeCalls: one.largeCalls - other.largeCalls)
         }
 
+        /// The most bytes that these calls may have.
+        var mostBytes: Int { bytes + largeCalls * Arrivals.largestCall }
         /// Whether these calls are few enough for one user.
         var fitsUser: Bool { bytes <= Arrivals.userLimit && largeCalls <= Arrivals.userLargeLimit }
         /// Whether these calls are few enough for all senders.
@@ -152,8 +157,12 @@ final class Arrivals {
         let fits =
             !sender.isRefused && sender.held.bytes + added.bytes <= most && (held + added).fitsAll
             && (sender.user.map { (heldOfUsers[$0, default: Held()] + added).fitsUser } ?? true)
+        guard fits, takeMemory(added.mostBytes, held.mostBytes) else { return false }
         // A large call is kept as it arrived. Its size is limited by what the bus lets through.
-        guard fits, let kept = size == nil ? call : call.copy(on: connection.bus) else { return false }
+        guard let kept = size == nil ? call : call.copy(on: connection.bus) else {
+            giveBack(added)
+            return false
+        }
         sender.append(kept, added)
         held = held + added
         if let user = sender.user { heldOfUsers[user] = heldOfUsers[user, default: Held()] + added }
@@ -197,9 +206,12 @@ final class Arrivals {
     /// Takes a sender's next call, which is no longer held.
     private func takeCall(of name: String) -> Message? {
         guard let (call, size) = senders[name]?.takeFirst() else { return nil }
+        giveBack(size)
         held = held - size
         return call
     }
+
+    private func giveBack(_ size: Held) { _ = takeMemory(-size.mostBytes, held.mostBytes) }
 
     /// Counts a sender's calls no longer against its user, because it has been examined.
     private func noteExamined(_ name: String) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// For malloc_trim.
+// For malloc_trim and mallopt.
 internal import CSystemd
 internal import Glibc
 internal import Logging
@@ -70,6 +70,8 @@ package final class Daemon {
     ) throws {
         readConfiguration = renewed
         features = (configuration.allowedSchemes + ["encryption"]).sorted()
+        // Large blocks go back to the system. By itself, malloc keeps twice the largest block that was ever freed.
+        mallopt(M_MMAP_THRESHOLD, 4 << 20)
         lock = try StateLock(configuration.stateDirectory)
         manifests = ManifestDirectories(configuration.manifestDirectories, logger: configuration.logger)
         managed = ManagedDirectories(configuration.managedDirectories, logger: configuration.logger)
@@ -199,7 +201,8 @@ package final class Daemon {
         }
         try connection.admitCalls(
             { clients.admit($0) }, ifUnanswered: { clients.acceptsCallsWithoutReply($0) },
-            noteUnanswered: { clients.logUnanswered($0) })
+            noteUnanswered: { clients.logUnanswered($0) },
+            takeMemory: { ServiceMemory.shared.take($0, besides: $1) })
         connection.onDispatched = { clients.note($1, of: $0) }
         connection.admitLargeAnswer = { clients.admit($0, answering: $1) }
     }

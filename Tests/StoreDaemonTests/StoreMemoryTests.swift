@@ -215,4 +215,35 @@ struct StoreMemoryTests {
         for _ in 0..<1000 { _ = fill() }
         #expect(memory.total <= 96 << 20)
     }
+
+    @Test func `stores, waiting calls and changes share what the service may take`() throws {
+        let service = ServiceMemory(limit: 16 << 20, reserve: 4 << 20)
+        let stores = StoreMemory(within: service)
+        let pool = SharePool(within: service)
+        var random = SystemRandomNumberGenerator()
+        var calls = 0
+        for _ in 0..<100 {
+            let user = UserShare(UserBounds(), of: pool)
+            var own = 0
+            for _ in 0..<1000 {
+                let bytes = Int.random(in: 1...300_000, using: &random)
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0 where stores.allows(bytes, besides: own):
+                    own += bytes
+                    stores.count(bytes)
+                case 1 where user.hasRoom(toHold: .bytes(bytes)):
+                    try user.hold(.bytes(bytes))
+                    calls += bytes
+                case 2 where user.mayKeepChanges(bytes): user.countChanges(bytes)
+                default: break
+                }
+            }
+        }
+        let taken = stores.total + calls + pool.changes
+        #expect(taken > 10 << 20 && taken <= 20 << 20)
+        #expect(!UserShare(UserBounds(), of: pool).mayHoldLarge)
+        // What is given back is there for others.
+        stores.count(-stores.total)
+        #expect(stores.allows(1 << 20, besides: 0))
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Replication
 import SDBus
 import Testing
 
@@ -8,7 +9,8 @@ import Testing
 /// How much users may leave unread together. The bus stops reading from the service, for all clients, at 127 MiB.
 @BusActor
 struct UserShareTests {
-    private let pool = SharePool()
+    // What else takes memory has a limit of its own.
+    private let pool = SharePool(within: ServiceMemory(limit: 1 << 30))
     private let mebibyte = 1 << 20
 
     private func user() -> UserShare { UserShare(UserBounds(), of: pool) }

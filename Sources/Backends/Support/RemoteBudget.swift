@@ -8,13 +8,18 @@ internal import Synchronization
 /// Anyone who may write to a remote decides how much that is, within the limits of one account.
 package final class RemoteBudget: Sendable {
     /// The process's budget.
-    package static let shared = RemoteBudget()
+    package static let shared = RemoteBudget(within: .shared)
 
     private let limit: SharedLimit
+    private let service: ServiceMemory
     private let held = Mutex(0)
 
     /// Makes a budget in bytes, with a reserve of a sixth more for small accounts.
-    package init(limit: Int = 96 << 20) { self.limit = SharedLimit(limit, reserve: limit / 6) }
+    /// - Parameter service: what accounts share with everything else.
+    package init(limit: Int = 96 << 20, within service: ServiceMemory = ServiceMemory()) {
+        self.limit = SharedLimit(limit, reserve: limit / 6)
+        self.service = service
+    }
 
     /// Makes the share of an account that holds nothing yet.
     package func share() -> Share { Share(of: self) }
@@ -23,7 +28,9 @@ package final class RemoteBudget: Sendable {
     fileprivate func change(from before: Int, to after: Int) -> Bool {
         held.withLock { held in
             let others = held - before
-            guard after <= before || limit.allows(after, beside: others) else { return false }
+            guard after <= before || limit.allows(after, beside: others),
+                service.take(after - before, besides: before)
+            else { return false }
             held = others + after
             return true
         }

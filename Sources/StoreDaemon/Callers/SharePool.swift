@@ -10,14 +10,16 @@ internal import SDBus
 final class SharePool {
     /// The bytes on their way to all users, except trifles.
     private var unread = 0
+    /// What all users share with everything else that takes memory.
+    private let memory: ServiceMemory
     /// The bytes that the waiting calls of all users hold.
-    var held = 0
+    var held = 0 { didSet { memory.count(held - oldValue) } }
     /// The number of waiting calls that were not measured.
-    var heldLarge = 0
+    var heldLarge = 0 { didSet { memory.count((heldLarge - oldValue) * Self.largestCall) } }
     /// The number of waiting refusals.
-    var refusals = 0
+    var refusals = 0 { didSet { memory.count((refusals - oldValue) * Self.refusalSize) } }
     /// The bytes of changes of which subscribers are still to be told.
-    var changes = 0
+    var changes = 0 { didSet { memory.count(changes - oldValue) } }
     /// Whose waiting calls go on.
     let turns: Turns
     /// The number of users whose calls took long a moment ago.
@@ -32,23 +34,32 @@ final class SharePool {
     private static let heldLimit = SharedLimit(32 << 20, reserve: 16 << 20)
     /// The most bytes of changes of which all subscribers together are still to be told.
     private static let changesLimit = SharedLimit(16 << 20, reserve: 8 << 20)
-    /// The most unmeasured calls that may wait. Each may have as much as the bus allows, 32 MiB.
+    /// The most unmeasured calls that may wait.
     static let largeLimit = 2
-    /// The most refusals that may wait, of about 3 KiB each.
+    /// As much as the bus allows a call, in bytes.
+    static let largestCall = 32 << 20
+    /// The most refusals that may wait.
     static let refusalLimit = 4 << 10
+    /// About the bytes of one.
+    private static let refusalSize = 3 << 10
 
-    nonisolated init(_ turns: Turns = Turns()) { self.turns = turns }
+    nonisolated init(_ turns: Turns = Turns(), within memory: ServiceMemory = ServiceMemory()) {
+        (self.turns, self.memory) = (turns, memory)
+    }
 
     /// Whether a user's waiting calls may hold more bytes.
     /// - Parameter own: the bytes that they hold already.
     func mayHold(_ bytes: Int, besides own: Int) -> Bool {
-        Self.heldLimit.allows(own + bytes, beside: held - own)
+        Self.heldLimit.allows(own + bytes, beside: held - own) && memory.allows(bytes, besides: own)
     }
+
+    /// Whether one more call may wait that was not measured.
+    var mayHoldLarge: Bool { heldLarge < Self.largeLimit && memory.allows(Self.largestCall, besides: 0) }
 
     /// Whether more bytes of changes may wait for a user's subscribers.
     /// - Parameter own: the bytes that wait for them already.
     func mayKeepChanges(_ bytes: Int, besides own: Int) -> Bool {
-        Self.changesLimit.allows(own + bytes, beside: changes - own)
+        Self.changesLimit.allows(own + bytes, beside: changes - own) && memory.allows(bytes, besides: own)
     }
 
     /// Whether a user may have more bytes on their way.

@@ -159,7 +159,7 @@ final class UserShare {
     }
 
     /// Whether a call may wait whose arguments take too long to measure.
-    var mayHoldLarge: Bool { !holdsLarge && pool.heldLarge < SharePool.largeLimit }
+    var mayHoldLarge: Bool { !holdsLarge && pool.mayHoldLarge }
 
     /// Whether there is room for a call that expects no reply.
     func hasRoomForUnanswered(_ now: UInt64) -> Bool { unanswered.nextToken(now) == now }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import SDBus
 internal import StoreEngine
 
@@ -7,7 +8,7 @@ internal import StoreEngine
 @BusActor
 final class UserShares {
     private let service: ServiceContext
-    private let pool = SharePool()
+    private let pool = SharePool(within: .shared)
     private var shares: [Key: UserShare] = [:]
     /// Whose waiting calls go on.
     var turns: Turns { pool.turns }

@@ -11,23 +11,31 @@ internal import SDBus
 @BusActor
 final class StoreMemory {
     private let limit: SharedLimit
+    private let service: ServiceMemory
     private(set) var total = 0
 
     /// Makes a count of nothing.
     /// - Parameters:
     ///   - limit: the most that stores in use may take, in bytes. Each user's may take half of what others leave.
     ///   - reserve: what the stores of users with at most 1 MiB may take beyond that.
-    nonisolated init(limit: Int = 64 << 20, reserve: Int = 32 << 20) {
+    ///   - service: what stores share with everything else.
+    nonisolated init(
+        limit: Int = 64 << 20, reserve: Int = 32 << 20, within service: ServiceMemory = ServiceMemory()
+    ) {
         self.limit = SharedLimit(limit, reserve: reserve)
+        self.service = service
     }
 
     /// Counts memory that a user's stores take, or no longer take if negative.
-    func count(_ bytes: Int) { total += bytes }
+    func count(_ bytes: Int) {
+        total += bytes
+        service.count(bytes)
+    }
 
     /// Whether a user's stores may take this much more, because they are loaded or written to.
     /// - Parameter own: what the user's stores take already.
     func allows(_ bytes: Int, besides own: Int) -> Bool {
-        bytes <= 0 || limit.allows(own + bytes, beside: total - own)
+        bytes <= 0 || limit.allows(own + bytes, beside: total - own) && service.allows(bytes, besides: own)
     }
 }
 
