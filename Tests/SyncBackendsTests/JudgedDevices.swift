@@ -137,10 +137,10 @@ final class JudgedDevices: @unchecked Sendable {
         }
         let late = try await newDevice()
         if late.state.entries != state.entries { record.note("I11: a new device finds something else") }
-        let ledger = record.ledger.withLock(\.self)
+        var ledger = record.ledger.withLock(\.self)
         record.note(ledger.verdict(on: state, place: 0, store: 0, keys: Self.keys))
         for key in 0..<Self.keys {
-            record.note(ledger.verdict(Self.cell(key), found: devices[0].number(key), keepsTombstones: true))
+            record.note(ledger.judge(Self.cell(key), found: devices[0].number(key), keepsTombstones: true))
         }
         return record.broken.withLock(\.self)
     }

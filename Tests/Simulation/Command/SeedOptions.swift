@@ -15,6 +15,9 @@ struct SeedOptions: ParsableArguments {
 
     @Option(help: "How many processes share the seeds.") var jobs: UInt64 = 1
 
+    // The file to which one of these processes writes its tally.
+    @Option(help: .hidden) var tally: String?
+
     @Option(help: "Rules that are switched off, with commas; needs a build with the trait RuleSwitches.")
     var without: String?
 
@@ -24,12 +27,10 @@ struct SeedOptions: ParsableArguments {
         let simulation = Simulation(form)
         let start = Self.time
         var (broken, lastLine) = (0, start)
-        var (writes, excused, reads) = (0, [Excuse: Int](), 0)
+        var sum = Tally()
         for seed in first..<(first + seeds) where !moving || simulation.movesToKeys(seed: seed) {
             let outcome = simulation.run(seed: seed)
-            writes += outcome.writes
-            excused.merge(outcome.excused, uniquingKeysWith: +)
-            reads += outcome.excusedReads
+            sum.add(outcome)
             if again > 0, seed % again == 0, simulation.run(seed: seed) != outcome {
                 print("seed \(seed): another trace when it was run again")
                 throw ExitCode.failure
@@ -45,26 +46,43 @@ struct SeedOptions: ParsableArguments {
             }
         }
         tellProgress(seeds, broken, start)
-        let reasons = Excuse.allCases.compactMap { excuse in excused[excuse].map { "\(excuse.rawValue) \($0)" } }
-        let list = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
-        print("\(writes) writes acknowledged, \(excused.values.reduce(0, +)) of them excused\(list)")
-        if reads > 0 { print("\(reads) times an older value shown again, excused") }
+        if let tally {
+            try JSONEncoder().encode(sum).write(to: URL(filePath: tally))
+        } else {
+            print(sum.text)
+        }
         if broken > 0 { throw ExitCode.failure }
     }
 
     /// Distributes the seeds evenly over processes, because a simulation is one thread.
     private func share(_ form: Form) throws {
+        let name = "simulate-\(ProcessInfo.processInfo.processIdentifier)"
+        let folder = FileManager.default.temporaryDirectory.appending(path: name)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
         let each = max(1, (seeds + jobs - 1) / jobs)
         let runs = try stride(from: first, to: first + seeds, by: Int(each)).map { start in
-            let count = min(each, first + seeds - start)
-            var arguments = [form.rawValue, "--first", "\(start)", "--seeds", "\(count)", "--again", "\(again)"]
-            if keepGoing { arguments.append("--keep-going") }
-            if moving { arguments.append("--moving") }
-            if let without { arguments += ["--without", without] }
-            return try Process.run(URL(filePath: "/proc/self/exe").resolvingSymlinksInPath(), arguments: arguments)
+            let tally = folder.appending(path: "\(start)")
+            return (tally, try run(form, min(each, first + seeds - start), from: start, tally: tally.path))
         }
-        for run in runs { run.waitUntilExit() }
-        if runs.contains(where: { $0.terminationStatus != 0 }) { throw ExitCode.failure }
+        var sum = Tally()
+        for (tally, process) in runs {
+            process.waitUntilExit()
+            // A process that stops at a seed which breaks a rule has none.
+            if let data = try? Data(contentsOf: tally) { sum.add(try JSONDecoder().decode(Tally.self, from: data)) }
+        }
+        print(sum.text)
+        if runs.contains(where: { $0.1.terminationStatus != 0 }) { throw ExitCode.failure }
+    }
+
+    /// Starts a process that runs some of the seeds.
+    private func run(_ form: Form, _ count: UInt64, from start: UInt64, tally: String) throws -> Process {
+        var arguments = [form.rawValue, "--first", "\(start)", "--seeds", "\(count)", "--again", "\(again)"]
+        arguments += ["--tally", tally]
+        if keepGoing { arguments.append("--keep-going") }
+        if moving { arguments.append("--moving") }
+        if let without { arguments += ["--without", without] }
+        return try Process.run(URL(filePath: "/proc/self/exe").resolvingSymlinksInPath(), arguments: arguments)
     }
 
     static func switchOff(_ rules: String?) throws {

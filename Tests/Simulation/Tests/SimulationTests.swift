@@ -28,6 +28,13 @@ struct SimulationTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
+    @Test func `processes that share the seeds add up what is excused`() throws {
+        let alone = try simulate("core", "--seeds", "60", "--again", "0").output
+        let shared = try simulate("core", "--seeds", "60", "--again", "0", "--jobs", "3").output
+        #expect(alone.contains("excused: power cut "))
+        #expect(alone.split(separator: "\n").suffix(2) == shared.split(separator: "\n").suffix(2))
+    }
+
     @Test func `the stories read as they are written`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Scenarios").path

@@ -39,17 +39,6 @@ struct Write {
     var isExcused: Bool { excuse != nil }
 }
 
-/// Why the judgement allows a write to be gone: what destroyed its only copy. docs/simulation.md has the rules.
-public enum Excuse: String, CaseIterable, Sendable {
-    case powerCut = "power cut"
-    case restoredBackup = "restored backup"
-    case revertedMachine = "machine reverted"
-    case lostDevice = "lost device"
-    case clearedAccount = "account cleared"
-    case removedStore = "store removed"
-    case leftAccount = "account left"
-}
-
 /// The writes of all devices.
 struct Ledger {
     private(set) var writes: [Cell: [Write]] = [:]
@@ -57,8 +46,10 @@ struct Ledger {
     var names = Names()
     /// Whether writes may have got other origins, because two devices have shared one, or may believe so.
     var hasSharedOrigins = false
-    /// How often a device showed an older value again, because the dot of the newer one names two writes.
-    var excusedReads = 0
+    /// How often something was excused besides the losses of writes.
+    private var excuseCounts: [Excuse: Int] = [:]
+    /// Whether nothing is excused, to find out whether a verdict depends on an excuse.
+    private var isStrict = false
     private var dots: [Place: [Dot: Int64]] = [:]
     /// The dots that name two writes, because a device was copied while it ran.
     private var sharedDots: [Place: Set<Dot>] = [:]
@@ -79,6 +70,7 @@ struct Ledger {
         guard let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) else { return nil }
         if !isFork { return "I9: the writes \(other) and \(write.number) have one dot" }
         sharedDots[place, default: []].insert(write.dot)
+        excuse(.sharedDot)
         return nil
     }
 
@@ -113,12 +105,19 @@ struct Ledger {
         writes.filter { $0.key.place == place && $0.key.store == store }.values.flatMap { $0.filter(isIncluded) }
     }
 
-    /// The number of writes, and how many of them the judgement excuses for each reason.
-    var counts: (writes: Int, excused: [Excuse: Int]) {
-        writes.values.reduce(into: (0, [:])) { counts, writes in
-            counts.0 += writes.count
-            for excuse in writes.compactMap(\.excuse) { counts.1[excuse, default: 0] += 1 }
+    /// The number of writes.
+    var count: Int { writes.values.reduce(0) { $0 + $1.count } }
+
+    /// How often each excuse has counted.
+    var excused: [Excuse: Int] {
+        writes.values.reduce(into: excuseCounts) { counts, writes in
+            for excuse in writes.compactMap(\.excuse) { counts[excuse, default: 0] += 1 }
         }
+    }
+
+    /// Counts an excuse.
+    mutating func excuse(_ excuse: Excuse, times: Int = 1) {
+        if times > 0 { excuseCounts[excuse, default: 0] += times }
     }
 
     /// The cell in which a value was written.
@@ -144,22 +143,46 @@ struct Ledger {
         return nil
     }
 
+    /// Whether what is shown under a key breaks a rule.
+    private enum Verdict {
+        /// It breaks none, perhaps only because of an excuse.
+        case kept(Excuse? = nil)
+        case broken(String)
+    }
+
     /// Judges what all devices show under a key in the end.
     /// - Parameter keepsTombstones: whether no device may have forgotten a tombstone.
-    func verdict(_ cell: Cell, found: Int64?, keepsTombstones: Bool) -> String? {
+    /// - Returns: the rule that it breaks; `nil` if it breaks none, or is excused.
+    mutating func judge(_ cell: Cell, found: Int64?, keepsTombstones: Bool) -> String? {
+        switch verdict(cell, found, keepsTombstones: keepsTombstones) {
+        case .broken(let violation): return violation
+        case .kept(nil) where !hasSharedOrigins: return nil
+        case .kept(let reason):
+            var strict = self
+            strict.isStrict = true
+            if case .broken = strict.verdict(cell, found, keepsTombstones: true) {
+                excuse(reason ?? .ignoredOrigins)
+            }
+            return nil
+        }
+    }
+
+    private func verdict(_ cell: Cell, _ found: Int64?, keepsTombstones: Bool) -> Verdict {
         let all = writes[cell] ?? []
-        let counted = all.filter { !$0.isExcused }
         if let found {
-            guard cells[found] == cell || copied.contains(found) else {
-                return "I12: \(name(cell)) shows what was written elsewhere"
+            guard cells[found] == cell || !isStrict && copied.contains(found) else {
+                return .broken("I12: \(name(cell)) shows what was written elsewhere")
             }
-            guard let write = all.first(where: { $0.number == found }) else { return nil }
+            guard let write = all.first(where: { $0.number == found }) else { return .kept(.copiedValue) }
             // Copies of a disk each have a default of their own, with one dot: one may be removed, the other published.
-            let removals = counted.filter { $0.isRemoval && !($0.isProvisional && write.isProvisional) }
-            if removals.contains(where: { isKnown(write, to: $0) }) {
-                return "I3: \(name(cell)) shows \(found), which was removed"
+            let removals = all.filter { removal in
+                removal.isRemoval && !isExcused(removal)
+                    && (isStrict || !(removal.isProvisional && write.isProvisional))
             }
-            if write.isExcused { return nil }
+            if removals.contains(where: { isKnown(write, to: $0) }) {
+                return .broken("I3: \(name(cell)) shows \(found), which was removed")
+            }
+            if isExcused(write) { return .kept(.shownLost) }
         }
         let ordinary = all.filter { !$0.isProvisional }
         if ordinary.isEmpty { return verdictOnProvisional(cell, all, found) }
@@ -168,40 +191,47 @@ struct Ledger {
 
     private func verdictOnOrdinary(
         _ cell: Cell, _ ordinary: [Write], _ found: Int64?, keepsTombstones: Bool
-    ) -> String? {
+    ) -> Verdict {
         // A write that knew of every other one, or has a greater stamp.
         let unbeaten = ordinary.first { write in
-            !write.isExcused
+            !isExcused(write)
                 && ordinary.allSatisfy {
                     $0.number == write.number || isKnown($0, to: write) || isLess($0.stamp, write.stamp)
                 }
         }
-        guard let unbeaten else { return nil }
+        guard let unbeaten else { return .kept(.greatestLost) }
         if unbeaten.isRemoval {
-            return found != nil && keepsTombstones ? "I4: the removal \(unbeaten.number) of \(name(cell)) lost" : nil
+            guard found != nil else { return .kept() }
+            return keepsTombstones
+                ? .broken("I4: the removal \(unbeaten.number) of \(name(cell)) lost") : .kept(.removedBack)
         }
-        guard let found else { return "I2: the write \(unbeaten.number) to \(name(cell)) was lost" }
+        guard let found else { return .broken("I2: the write \(unbeaten.number) to \(name(cell)) was lost") }
         return found == unbeaten.number
-            ? nil : "I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)"
+            ? .kept() : .broken("I4: \(name(cell)) shows \(found) in place of \(unbeaten.number)")
     }
+
+    private var ignoresOrigins: Bool { hasSharedOrigins && !isStrict }
+    private func isExcused(_ write: Write) -> Bool { write.isExcused && !isStrict }
 
     /// Whether a write's author had seen another write to the same key. A clone may have written under the same dot,
     /// but a write that was seen has a lesser stamp, whatever its origin.
     private func isKnown(_ other: Write, to write: Write) -> Bool {
-        write.known.contains(other.dot) && (!hasSharedOrigins || isLess(other.stamp, write.stamp))
+        write.known.contains(other.dot) && (!ignoresOrigins || isLess(other.stamp, write.stamp))
     }
 
     /// Whether a stamp loses to another, whatever their origins have become.
     private func isLess(_ a: Stamp, _ b: Stamp) -> Bool {
-        hasSharedOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
+        ignoresOrigins ? a.withoutOrigin < b.withoutOrigin : a < b
     }
 
-    private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> String? {
+    private func verdictOnProvisional(_ cell: Cell, _ all: [Write], _ found: Int64?) -> Verdict {
+        if found != nil { return .kept(.copiedDefault) }
+        let last = Dictionary(all.map { ($0.device, $0) }) { $1 }.values.filter { !$0.isRemoval }
+        if last.isEmpty { return .kept() }
         // A removal may be the greatest among defaults, too.
-        if found != nil || all.contains(where: \.isRemoval) { return nil }
-        let last = Dictionary(all.map { ($0.device, $0) }) { $1 }
-        let isLost = last.values.contains { !$0.isRemoval && !$0.isExcused }
-        return isLost ? "I2: the default of \(name(cell)) was lost" : nil
+        if !isStrict, all.contains(where: \.isRemoval) { return .kept(.removedDefault) }
+        let isLost = last.contains { !isExcused($0) }
+        return isLost ? .broken("I2: the default of \(name(cell)) was lost") : .kept(.greatestLost)
     }
 
     private func name(_ cell: Cell) -> String { "k\(cell.key) of store \(cell.store) in account \(cell.place)" }

@@ -42,7 +42,7 @@ final class Process: @unchecked Sendable {
             } report: {
                 world.report("device \(number), \($0)")
             } excuse: {
-                world.ledger.excusedReads += 1
+                world.ledger.excuse(.olderValue)
             }
         }
         let remoteDevice = RemoteDevice(identifier: "device\(device.number)", name: "Device \(device.number)")

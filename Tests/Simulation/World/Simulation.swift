@@ -7,7 +7,7 @@ internal import StoreEngine
 public enum Form: String, CaseIterable, Sendable {
     /// The service's code below the bus, with SQLite on a file system in memory, and the blob backend.
     case whole
-    /// The rules of joins, origins and heads, with entries in memory: a hundred times as fast.
+    /// The rules of joins, origins and heads, with entries in memory: many times as fast.
     case core
     /// The core form with the real backend for etcd, and clusters in memory.
     case etcd
@@ -23,10 +23,8 @@ public struct Outcome: Equatable, Sendable {
     public let trace: UInt64
     /// The number of acknowledged writes.
     public let writes: Int
-    /// How many of these may be gone for reasons that no rule can prevent.
+    /// How often each excuse has counted.
     public let excused: [Excuse: Int]
-    /// How often an older value was shown again for such a reason.
-    public let excusedReads: Int
 }
 
 /// The rules that can be switched off, in builds with the trait `RuleSwitches`.
@@ -62,8 +60,9 @@ public struct Simulation: Sendable {
     public func run(seed: UInt64, kept: [Int]? = nil, log: ((String) -> Void)? = nil) -> Outcome {
         if form == .keys {
             let trace = Trace(log)
-            let violation = KeyWorld(seed: seed, trace: trace).run()
-            return Outcome(violation: violation, trace: trace.hash, writes: 0, excused: [:], excusedReads: 0)
+            let world = KeyWorld(seed: seed, trace: trace)
+            let violation = world.run()
+            return Outcome(violation: violation, trace: trace.hash, writes: 0, excused: world.excused)
         }
         var plan = plan(of: seed)
         if let kept { plan.keep(kept) }
@@ -76,10 +75,8 @@ public struct Simulation: Sendable {
 
     private static func run<Device>(_ world: World<Device>, _ trace: Trace) -> Outcome {
         let violation = world.run()
-        let (writes, excused) = world.ledger.counts
         return Outcome(
-            violation: violation, trace: trace.hash, writes: writes, excused: excused,
-            excusedReads: world.ledger.excusedReads)
+            violation: violation, trace: trace.hash, writes: world.ledger.count, excused: world.ledger.excused)
     }
 
     /// The number of steps in a seed's plan. In the form ``Form/keys``, 0.

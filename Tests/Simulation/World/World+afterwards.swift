@@ -19,9 +19,11 @@ extension World {
     /// Checks the number of heads. A device has one, and until its next upload one under its former origin. A restored
     /// device does not know all its former origins.
     private func judgeHeads(_ place: Place<Device.Blob>) {
-        if conditions.hazards.contains(where: \.losesDevices) { return }
-        if hasFaults || attacker != nil { return }
         func heads() -> Int { place.names(seenBy: present[0].number).count { $0.hasPrefix("h/") } }
+        if conditions.hazards.contains(where: \.losesDevices) || hasFaults || attacker != nil {
+            if heads() > 2 * devices.count { ledger.excuse(.moreHeads) }
+            return
+        }
         // A head that isn't the last one that a device wrote under an origin that it has left stays for a day.
         for date in 0..<3 where violation == nil && heads() > 2 * devices.count { passDay(date, of: present) }
         let left = heads()
@@ -40,6 +42,7 @@ extension World {
             let head = remembered[index]
             return sharedHeads[head.name].map { head.time < $0 } ?? true
         }
+        ledger.excuse(.unplayedHead, times: remembered.count - heads.count)
         for index in Set([heads.first, heads.dropFirst(heads.count / 2).first].compactMap(\.self)).sorted() {
             place.leaveCopy(of: index)
         }
@@ -48,12 +51,23 @@ extension World {
             for (device, state) in zip(present, before) { judgeReplay(device, place, store, since: state) }
         }
         // A device that learns only from an old head that a clone used the same dots publishes under another origin.
-        if place.headPuts - puts > due + leftOrigins - left + mostMistaken, !mayNoticeLoss {
-            report("I10: somebody published though nobody wrote")
-        }
+        let count = place.headPuts - puts
+        judgePublications(
+            count, due: due, more: mayNoticeLoss ? count : leftOrigins - left, "somebody published though nobody wrote")
         let anHour = (place.requests - requests) * Int(hour / fewPolls)
         let most = present.count * 16 * (12 + 4 * place.names(seenBy: present[0].number).count)
         if anHour > most { report("I16: \(anHour) requests in an idle hour") }
+    }
+
+    /// Why there may be more publications than are due.
+    private var reasonToPublish: Excuse { mayNoticeLoss ? .publishedAfterLoss : .publishedAfterCopy }
+
+    /// Reports more publications than are due, unless there is an excuse for them.
+    /// - Parameter more: how many more ``reasonToPublish`` may lead to.
+    private func judgePublications(_ count: Int, due: Int, more: Int, _ violation: String) {
+        if count <= due { return }
+        if count > due + more + mostMistaken { return report("I10: \(violation)") }
+        ledger.excuse(count > due + more ? .publishedForShortHistory : reasonToPublish)
     }
 
     private func judgeReplay(_ device: Device, _ place: Place<Device.Blob>, _ store: Int, since before: StoreState) {
@@ -61,13 +75,13 @@ extension World {
         if state == before { return }
         // A device that has left an origin no longer covers that origin's dots, and has given its writes new ones.
         let (old, new) = (before.entries.mapValues(\.value), state.entries.mapValues(\.value))
-        if hasLeftOrigin, old == new { return }
+        if hasLeftOrigin, old == new { return ledger.excuse(.otherDots) }
         let keys = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
         // An old head may bring back what the remote had lost with it.
         let isNew = { (write: Write) in state.vector.contains(write.dot) && !before.vector.contains(write.dot) }
         let news = ledger.writes(place.number, store: store, where: isNew)
-        if keys.isEmpty, !news.isEmpty, news.allSatisfy(\.isExcused) { return }
-        if !keys.isEmpty, keys.allSatisfy({ mayBeBack($0, place, store, isNew) }) { return }
+        if keys.isEmpty, !news.isEmpty, news.allSatisfy(\.isExcused) { return ledger.excuse(.lostBack) }
+        if !keys.isEmpty, keys.allSatisfy({ mayBeBack($0, place, store, isNew) }) { return ledger.excuse(.lostBack) }
         report("I17: an old head that turned up again changed \(keys.sorted()) of store \(store) on \(device.number)")
     }
 
@@ -104,9 +118,9 @@ extension World {
             report("I11: a new device finds something else in store \(store)")
         }
         // The device publishes once, to show that it exists.
-        if place.headPuts > puts + due + 1 + mostMistaken, !mayNoticeLoss {
-            report("I10: a new device that wrote nothing published")
-        }
+        let count = place.headPuts - puts
+        judgePublications(
+            count, due: 1 + due, more: mayNoticeLoss ? count : 0, "a new device that wrote nothing published")
     }
 
     /// Makes one write, and checks that it is published once and reaches all devices in time.
@@ -127,8 +141,9 @@ extension World {
         if present.contains(where: { $0.values(of: 0)[0] != wanted }) { report("I15: a write did not arrive in time") }
         // The loss of a segment or a head may be noticed only now.
         let mayBeAll = mayNoticeLoss || !conditions.hazards.isDisjoint(with: [.clone, .fork])
-        let most = 1 + (mayBeAll ? present.count : due) + mostMistaken
         let count = place.headPuts - puts
-        if count < 1 || count > most { report("I10: one write was published \(count) times") }
+        if count < 1 { report("I10: one write was not published") }
+        judgePublications(
+            count, due: 1 + due, more: mayBeAll ? present.count - due : 0, "one write was published \(count) times")
     }
 }

@@ -62,13 +62,9 @@ extension World {
         // The daily heads make up for what a remote has lost, and for tombstones that only some have forgotten. From
         // them a clone that saw no foreign head learns that others seem to have seen its writes, and leaves its origin.
         // From the next ones it learns again what it has forgotten with that origin in its other stores.
-        if conditions.hazards.contains(.fork) {
-            passDays(3)
-        } else if hasForgotten {
-            passDays(2)
-        } else if hasLostObjects {
-            passDays(1)
-        }
+        let days = conditions.hazards.contains(.fork) ? 3 : hasForgotten ? 2 : hasLostObjects ? 1 : 0
+        ledger.excuse(.dayWaited, times: days)
+        passDays(days)
         for _ in 0..<60 {
             timeline.run(for: 12 * minute)
             if violation != nil { return false }
@@ -87,6 +83,7 @@ extension World {
         guard conditions.hazards.contains(where: \.losesDevices), present.contains(where: \.lacksParts) else {
             return true
         }
+        ledger.excuse(.monthWaited)
         passDays(31)
         return becomesQuiet(place)
     }
@@ -111,7 +108,7 @@ extension World {
             let values = first.values(of: store)
             for key in 0..<conditions.keys {
                 let cell = Cell(place: place.number, store: store, key: key)
-                let broken = ledger.verdict(cell, found: values[key], keepsTombstones: !hasForgotten)
+                let broken = ledger.judge(cell, found: values[key], keepsTombstones: !hasForgotten)
                 if let broken { report(broken) }
             }
         }
@@ -128,11 +125,16 @@ extension World {
 
     /// Checks that records which no device may show are still held.
     private func judgeHidden(_ place: Place<Device.Blob>) {
-        if conditions.hazards.contains(where: \.losesDevices) { return }
+        guard let keys = hidden[place.number] else { return }
+        let isExcused = conditions.hazards.contains(where: \.losesDevices)
         for device in present {
             let entries = device.state(of: 0).entries
-            for key in hidden[place.number, default: []] where entries[key] == nil {
-                report("I2: device \(device.number) lacks a record that breaks the rules")
+            for key in keys where entries[key] == nil {
+                if isExcused {
+                    ledger.excuse(.lostRecord)
+                } else {
+                    report("I2: device \(device.number) lacks a record that breaks the rules")
+                }
             }
         }
     }
@@ -151,12 +153,19 @@ extension World {
                 report(
                     "I5: devices \(first.number) and \(device.number) show different values in store \(store): \(values) and \(device.values(of: store))"
                 )
-            } else if kept(other.entries) != kept(state.entries), !hasForgotten {
-                report("I5: devices \(first.number) and \(device.number) hold different entries of store \(store)")
+            } else if other.entries != state.entries {
+                judgeDifference("\(first.number) and \(device.number)", store, state.entries, other.entries)
             }
             if device.overflow(of: store) != overflow { report("I13: the keys that do not fit differ") }
         }
         judgeVector(state, place, store)
+    }
+
+    /// Judges that two devices which show the same hold different entries.
+    private func judgeDifference(_ devices: String, _ store: Int, _ a: [Key: Entry], _ b: [Key: Entry]) {
+        if hasForgotten { return ledger.excuse(.forgottenEntries) }
+        if kept(a) == kept(b) { return ledger.excuse(.earlyTombstones) }
+        report("I5: devices \(devices) hold different entries of store \(store)")
     }
 
     /// The entries that no device may have forgotten. An engine whose clock is far ahead takes every tombstone for old.
@@ -167,8 +176,10 @@ extension World {
 
     /// Checks that each write which the version vector covers is there, or a later one.
     private func judgeVector(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
-        if conditions.hazards.contains(.fork) || hasForgotten { return }
         let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)
-        if let broken { report(broken) }
+        guard let broken else { return }
+        if conditions.hazards.contains(.fork) { return ledger.excuse(.goneAfterFork) }
+        if hasForgotten { return ledger.excuse(.goneAfterForgetting) }
+        report(broken)
     }
 }
