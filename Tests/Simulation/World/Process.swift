@@ -243,12 +243,19 @@ final class Process: @unchecked Sendable {
     /// Whether sync has stopped because something of the account is damaged.
     var isStoppedByDamage: Bool { sync.state == .error && sync.lastError?.code == .damaged }
 
-    /// Counts the origins that were left. Within an account, that happens only if another device writes under one.
-    private func noteOrigin() {
+    /// Counts the origins that were left. Within an account, that happens only if another device writes under one, or
+    /// if a store is forgotten.
+    private func noteOrigin(isForgetting: Bool = false) {
         let name = (account: database.account.identifier, origin: database.origin)
-        if let lastName, lastName.account == name.account, lastName.origin != name.origin { world.leftOrigins += 1 }
+        if let lastName, lastName.account == name.account, lastName.origin != name.origin {
+            world.leftOrigins += 1
+            if !isForgetting { world.noteForeignHead() }
+        }
         lastName = name
     }
+
+    /// Notes that the device has another origin, because it has forgotten a store.
+    func noteForgetting() { noteOrigin(isForgetting: true) }
 
     // MARK: Notices
 

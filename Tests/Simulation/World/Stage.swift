@@ -25,7 +25,7 @@ final class Stage {
         var plan = Plan(conditions: conditions, steps: [])
         (plan.isEncrypted, plan.hasAttacker, plan.movesToKeys) = (isEncrypted, isEncrypted && !movesToKeys, movesToKeys)
         let world = World<WholeDevice>(seed: 1, plan: plan, isOrderly: true, trace: Trace(nil))
-        world.resolvesByItself = false
+        (world.isStory, world.resolvesByItself) = (true, false)
         world.onNotice = { [unowned self] device, notice in
             let keys = notice.keys.map(\.string).joined(separator: ", ")
             seen.append("\(names[device]) is told: \(notice.reason), \(keys.isEmpty ? "no keys" : keys)")

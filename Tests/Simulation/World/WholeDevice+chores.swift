@@ -75,6 +75,7 @@ extension WholeDevice {
         guard let process, !isMoving else { return }
         let (before, place) = (world.states(self), place)
         guard try process.database.forget(store: Names.stores[store], whileInUse: true) != nil else { return }
+        process.noteForgetting()
         process.noteOwnWrite(store)
         process.noteAccount()
         process.sync.noteHint()

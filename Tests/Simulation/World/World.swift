@@ -58,6 +58,8 @@ final class World<Device: SimulatedDevice> {
     var isRolledBack = false
     /// Whether a device was removed from the list.
     var hasForgottenDevice = false
+    /// Whether a story is played, in which devices are copied although the conditions have no such hazard.
+    var isStory = false
     /// Whether users act, after a while, if sync has stopped because the remote is another one or a key is needed.
     var resolvesByItself = true
     /// Whether the quiet days have begun, on which users only write.
@@ -193,6 +195,17 @@ final class World<Device: SimulatedDevice> {
     }
 
     // MARK: Reports of devices
+
+    /// Records that a device of the whole form has left its origin, because it took a head or a write for a clone's.
+    func noteForeignHead() {
+        if conditions.hazards.contains(.fork) || isStory { return }
+        // An attacker gives heads other names. Copies of a disk may find each other's heads under former origins.
+        if attacker == nil, conditions.hazards.isDisjoint(with: [.clone, .restore]) {
+            report("a clone was seen where there is none")
+        } else {
+            ledger.excuse(.foreignHead)
+        }
+    }
 
     /// Records an accepted write.
     func acknowledge(
