@@ -57,7 +57,7 @@ final class JudgedDevices: @unchecked Sendable {
         let key = Int(random / 8 % UInt64(Self.keys))
         let number = count.add(1, ordering: .relaxed).newValue
         guard let write = try devices[index].write(number, to: key, of: index, removes: random % 4 == 0) else { return }
-        record.note(record.ledger.withLock { $0.add(write, to: Self.cell(key), isFork: false) })
+        record.note(record.ledger.withLock { $0.add(write, to: Self.cell(key), isShared: false) })
     }
 
     private static func cell(_ key: Int) -> Cell { Cell(place: 0, store: 0, key: key) }

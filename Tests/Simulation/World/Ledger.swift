@@ -62,13 +62,14 @@ struct Ledger {
         let store: Int
     }
 
+    /// - Parameter isShared: whether another device may have written under the same dot.
     /// - Returns: the rule that this write breaks; `nil` if it breaks none.
-    mutating func add(_ write: Write, to cell: Cell, isFork: Bool) -> String? {
+    mutating func add(_ write: Write, to cell: Cell, isShared: Bool) -> String? {
         writes[cell, default: []].append(write)
         if !write.isRemoval { cells[write.number] = cell }
         let place = Place(place: cell.place, store: cell.store)
         guard let other = dots[place, default: [:]].updateValue(write.number, forKey: write.dot) else { return nil }
-        if !isFork { return "I9: the writes \(other) and \(write.number) have one dot" }
+        if !isShared { return "I9: the writes \(other) and \(write.number) have one dot" }
         sharedDots[place, default: []].insert(write.dot)
         excuse(.sharedDot)
         return nil

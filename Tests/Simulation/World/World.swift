@@ -220,7 +220,7 @@ final class World<Device: SimulatedDevice> {
         trace.note(
             timeline.now, 2, UInt64(number), dot.n, dot.origin.bits,
             line: "device \(device.number) \(removes ? "removes" : "sets") k\(key) of store \(store): \(number)")
-        if let broken = ledger.add(write, to: cell, isFork: conditions.hazards.contains(.fork)) { report(broken) }
+        if let broken = ledger.add(write, to: cell, isShared: isShared(write)) { report(broken) }
     }
 
     /// Records that the remote has everything that a device holds.
