@@ -274,10 +274,12 @@ final class World<Device: SimulatedDevice> {
         let others = devices.filter { $0 !== device && !$0.isGone && $0.place == place }
         let known = (0..<conditions.stores).map { store in others.map { $0.state(of: store).vector } }
         if let place {
+            let former = hidden[place]?.count ?? 0
             hidden[place]?.removeAll { key in
                 before[0].entries[key] != nil && after[0].entries[key] == nil
                     && !others.contains { $0.state(of: 0).entries[key] != nil }
             }
+            ledger.excuse(.lostRecord, times: former - (hidden[place]?.count ?? 0))
         }
         forEachKey { store, key in
             func isHeld(_ write: Write, in state: StoreState) -> Bool {
