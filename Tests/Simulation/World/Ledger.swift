@@ -129,13 +129,16 @@ struct Ledger {
     // MARK: Verdicts
 
     /// Judges a version vector: each write that it covers must be there, or a write that came after it.
-    func verdict(on state: StoreState, place: Int, store: Int, keys: Int) -> String? {
+    /// - Parameter isShared: whether the dot of a write may name another one, too.
+    func verdict(
+        on state: StoreState, place: Int, store: Int, keys: Int, isShared: (Write) -> Bool = { _ in false }
+    ) -> String? {
         for key in 0..<keys {
             let writes = writes[Cell(place: place, store: store, key: key)] ?? []
             guard let last = writes.filter({ state.vector.contains($0.dot) }).max(by: { $0.stamp < $1.stamp }) else {
                 continue
             }
-            if last.isRemoval || last.isProvisional || last.isExcused { continue }
+            if last.isRemoval || last.isProvisional || last.isExcused || isShared(last) { continue }
             let isSuperseded = writes.contains { $0.number != last.number && $0.known.contains(last.dot) }
             if !isSuperseded, state.entries[names.keys[key]] == nil {
                 return "I8: the write \(last.number) was taken in, and is gone"

@@ -171,10 +171,10 @@ extension World {
 
     /// Checks that each write which the version vector covers is there, or a later one.
     private func judgeVector(_ state: StoreState, _ place: Place<Device.Blob>, _ store: Int) {
-        let broken = ledger.verdict(on: state, place: place.number, store: store, keys: conditions.keys)
-        guard let broken else { return }
-        if conditions.hazards.contains(.fork) { return ledger.excuse(.goneAfterFork) }
+        let (place, keys) = (place.number, conditions.keys)
+        if ledger.verdict(on: state, place: place, store: store, keys: keys) == nil { return }
         if hasForgotten { return ledger.excuse(.goneAfterForgetting) }
-        report(broken)
+        let unshared = ledger.verdict(on: state, place: place, store: store, keys: keys, isShared: isShared)
+        if let unshared { report(unshared) } else { ledger.excuse(.goneAfterFork) }
     }
 }
