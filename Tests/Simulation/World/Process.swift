@@ -244,18 +244,20 @@ final class Process: @unchecked Sendable {
     var isStoppedByDamage: Bool { sync.state == .error && sync.lastError?.code == .damaged }
 
     /// Counts the origins that were left. Within an account, that happens only if another device writes under one, or
-    /// if a store is forgotten.
-    private func noteOrigin(isForgetting: Bool = false) {
-        let name = (account: database.account.identifier, origin: database.origin)
+    /// if a store is forgotten: see ``noteForgetting()``.
+    private func noteOrigin() {
+        let name = currentName
         if let lastName, lastName.account == name.account, lastName.origin != name.origin {
             world.leftOrigins += 1
-            if !isForgetting { world.noteForeignHead() }
+            world.noteForeignHead()
         }
         lastName = name
     }
 
-    /// Notes that the device has another origin, because it has forgotten a store.
-    func noteForgetting() { noteOrigin(isForgetting: true) }
+    private var currentName: (account: String, origin: Origin) { (database.account.identifier, database.origin) }
+
+    /// Notes that the device has taken another origin, because it has forgotten a store. No write gets another dot.
+    func noteForgetting() { lastName = currentName }
 
     // MARK: Notices
 
