@@ -199,12 +199,9 @@ final class World<Device: SimulatedDevice> {
     /// Records that a device of the whole form has left its origin, because it took a head or a write for a clone's.
     func noteForeignHead() {
         if conditions.hazards.contains(.fork) || isStory { return }
-        // An attacker gives heads other names. Copies of a disk may find each other's heads under former origins.
-        if attacker == nil, conditions.hazards.isDisjoint(with: [.clone, .restore]) {
-            report("a clone was seen where there is none")
-        } else {
-            ledger.excuse(.foreignHead)
-        }
+        // An attacker gives heads other names.
+        if attacker != nil { return ledger.excuse(.foreignHead) }
+        report("a clone was seen where there is none")
     }
 
     /// Records an accepted write.
