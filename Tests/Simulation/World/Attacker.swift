@@ -22,13 +22,14 @@ enum Attack: String, CaseIterable, Sendable {
     case replay
     /// Plants a blob of another account.
     case foreign
-    /// Plants heads and segments in plain, under the attacker's own key, and under one with the account's identifier.
+    /// Plants heads and segments: unencrypted, under the attacker's own key, and under one with the account's
+    /// identifier.
     case plant
-    /// Plants a marker in plain, and one of an encrypted account.
+    /// Plants an unencrypted marker, and one of an encrypted account.
     case marker
     /// Plants a link which says that the attacker's key has replaced the account's.
     case link
-    /// Replaces the account's marker by one in plain.
+    /// Replaces the account's marker by an unencrypted one.
     case unmark
 }
 
@@ -142,8 +143,8 @@ final class Attacker {
         return HeldKey(time: Timeline.start) { bits.next() ?? 0 }
     }
 
-    /// What devices would publish that have values nobody wrote: in plain, under another key, and under one that only
-    /// seems to be the account's.
+    /// What devices would publish that have values nobody wrote: unencrypted, under another key, and under one that
+    /// only seems to be the account's.
     private func forgery(of place: Int) -> [(name: String, bytes: [UInt8])] {
         if let forgery = forgeries[place] { return forgery }
         let storages = (0..<3).map { _ in MemoryStorage() }
@@ -183,7 +184,7 @@ final class Attacker {
             storage: storage, environment: environment, executor: executor.serial, protection: protection)
     }
 
-    /// The marker of an account in plain.
+    /// The marker of an unencrypted account.
     private func plainMarker(_ identifier: KeyIdentifier) -> [UInt8] {
         let storage = MemoryStorage()
         let backend = backend(storage, .none)

@@ -22,7 +22,7 @@ struct Eavesdropper {
         case "account": bytes == [2] ? nil : "I20: it is not the fence"
         case "blob/changed": bytes.count == 8 ? nil : "I18: it has more than a number"
         case _ where row.hasPrefix("blob/"): find(String(row.dropFirst(5)), bytes)
-        default: "I20: it is a row of an account in plain"
+        default: "I20: it is a row of an unencrypted account"
         }
     }
 
@@ -32,7 +32,7 @@ struct Eavesdropper {
         let noteName = String(name.dropFirst(2))
         let isNote = KeyLink(noteName: noteName) != nil || FormerName(noteName: noteName) != nil
         let magic = isNote ? "UKVr" : name.hasPrefix("a/") ? "UKVa" : isHead ? "UKVh" : "UKVx"
-        if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is in plain" }
+        if !bytes.starts(with: Array(magic.utf8) + [1, 2]) { return "I20: it is unencrypted" }
         // A note also names the former key.
         if isNote { return nil }
         if !bytes.dropFirst(6).starts(with: key.bytes) { return "I20: it is not under the account's key" }

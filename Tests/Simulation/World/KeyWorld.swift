@@ -114,7 +114,7 @@ final class KeyWorld {
             devices[index].move = nil
             note(index, "gives way")
         case .readFormer:
-            // A move from plain replaces no key.
+            // A move of an unencrypted account replaces no key.
             if let former = move.former {
                 replaced.insert(former.key.identifier)
                 if let link = move.link { replacements.append(link) }

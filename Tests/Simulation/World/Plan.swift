@@ -77,7 +77,7 @@ struct Plan {
     var isEncrypted = false
     /// Whether an attacker holds the remotes of the encrypted accounts.
     var hasAttacker = false
-    /// Whether the accounts move to keys, from plain or from a former key.
+    /// Whether the accounts move to keys, from an unencrypted form or from a former key.
     var movesToKeys = false
     /// Whether the judgement begins with a month in which devices publish and collect garbage every day.
     var endsWithMonth = false

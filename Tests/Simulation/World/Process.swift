@@ -154,7 +154,7 @@ final class Process: @unchecked Sendable {
         switch protection {
         // The marker of the former form, written again after it was damaged or removed.
         case .moving(let move) where move.formerNames.contains { name == "a/\($0)" }: break
-        case .none where sync.needsKey && isSignedIn: found = "I20: it has stopped, and is in plain"
+        case .none where sync.needsKey && isSignedIn: found = "I20: it has stopped, and is unencrypted"
         case .none, .locked: break
         case .key(let held): found = Eavesdropper(key: held.key.identifier).find(name, bytes)
         case .moving where !name.hasPrefix("a/"): found = "I20: its account is moving"
@@ -196,7 +196,7 @@ final class Process: @unchecked Sendable {
         verify()
     }
 
-    /// Whether nothing tells that an account in plain, which the user has left, is the encrypted one in its place.
+    /// Whether nothing tells that an unencrypted account, which the user has left, is the encrypted one in its place.
     private func isUnknown(_ left: WholeDevice.AccountFile, at place: Int) -> Bool {
         !left.isSignedIn && left.key == nil && device.account?.key != nil
             && !world.places[place].names(seenBy: device.number).contains {

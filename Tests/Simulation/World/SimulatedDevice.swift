@@ -62,7 +62,7 @@ protocol SimulatedDevice: AnyObject {
     func loseKey()
     /// Moves the account to a new key.
     func moveToKey()
-    /// The key under which the device has its account; `nil` in plain.
+    /// The key under which the device has its account; `nil` if that is unencrypted.
     var key: KeyIdentifier? { get }
     /// Whether the account is between two forms.
     var isMoving: Bool { get }

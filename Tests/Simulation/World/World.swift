@@ -16,7 +16,7 @@ struct Sharing {
 /// A device's change of its account to another key.
 struct KeyAdoption {
     let place: Int
-    /// The key that the account had; `nil` if it was in plain.
+    /// The key that the account had; `nil` if it was unencrypted.
     let from: KeyIdentifier?
     let next: KeyIdentifier
     /// Everything published before this time was read.
@@ -84,7 +84,7 @@ final class World<Device: SimulatedDevice> {
     /// Whether a storage may have reported the former version of a changed head, until everything is read again.
     var hasStuckTags: Bool { plan.tags == .stuck }
     private(set) var lastNumber: Int64 = 0
-    /// The keys of the accounts; empty if these are in plain.
+    /// The keys of the accounts; empty if these are unencrypted.
     let keys: [HeldKey]
     /// Whether accounts move to keys.
     var movesToKeys: Bool { plan.movesToKeys }
