@@ -539,6 +539,7 @@ import Testing
         let own = hints.count
         try await b.push()
         try await hints.wait(for: own + 1)
+        try await a.sync()
 
         // The folder goes away and comes back as another one.
         let pushed = hints.count
@@ -573,6 +574,62 @@ import Testing
         try await hints.wait(for: 1)
         storage.close()
         await hints.end()
+    }
+
+    @Test func `a change ends the watch until the folder is checked again, so that no events pile up`() async throws {
+        let place = try Place()
+        let inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        let storage = FolderStorage(
+            try FolderURL("folder://" + place.path), access: .own(uid: geteuid()), watch: FolderWatch { inotify })
+        let hints = Counter(storage.hints())
+        _ = try await storage.check(creatingFolder: true)
+        #expect(try watches(of: inotify) == 2)
+        for number in 0..<9 { try Data().write(to: URL(fileURLWithPath: place.path + "/h/\(number)")) }
+        try await hints.wait(for: 1)
+        #expect(try watches(of: inotify) == 0)
+        let late = Counter(storage.hints())
+        try await late.wait(for: 1)
+        _ = try await storage.check(creatingFolder: false)
+        #expect(try watches(of: inotify) == 2)
+        try Data().write(to: URL(fileURLWithPath: place.path + "/s/9"))
+        try await hints.wait(for: 2)
+        storage.close()
+        await hints.end()
+        await late.end()
+    }
+
+    /// The number of folders that an inotify instance watches.
+    private func watches(of inotify: Int32) throws -> Int {
+        let info = try String(contentsOfFile: "/proc/self/fdinfo/\(inotify)", encoding: .utf8)
+        return info.split(separator: "\n").filter { $0.hasPrefix("inotify ") }.count
+    }
+
+    @Test func `more events than are read in a row end the watch, even if they mean nothing`() async throws {
+        // They may all have been read before the watch begins.
+        var hasEnded = false
+        for _ in 0..<10 where !hasEnded {
+            let place = try Place()
+            let folder = try place.sub("h")
+            let watch = FolderWatch {
+                let inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+                inotify_add_watch(inotify, folder, UInt32(IN_CREATE | IN_DELETE))
+                for number in 0..<8000 {
+                    let name = "\(folder)/.\(number)" + String(repeating: "x", count: 200)
+                    mkdir(name, 0o700)
+                    rmdir(name)
+                }
+                return inotify
+            }
+            let storage = FolderStorage(
+                try FolderURL("folder://" + place.path), access: .own(uid: geteuid()), watch: watch)
+            let hints = Counter(storage.hints())
+            _ = try await storage.check(creatingFolder: true)
+            for _ in 0..<100 where hints.count == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            hasEnded = hints.count > 0
+            storage.close()
+            await hints.end()
+        }
+        #expect(hasEnded)
     }
 
     @Test func `the type of a mount is found behind its optional fields`() {

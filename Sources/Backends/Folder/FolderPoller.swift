@@ -5,16 +5,22 @@ internal import Synchronization
 
 /// A thread that waits for the events of all ``FolderWatch``es, and runs while there is at least one.
 ///
-/// Each watch has an inotify instance of its own, so that a flood of events in one folder doesn't lose another's. After
-/// a hint, a watch is ignored for a second.
+/// Each watch has an inotify instance of its own, so that a flood of events in one folder doesn't lose another's. Between
+/// two hints of a watch there is at least a second.
 final class FolderPoller: Sendable {
     static let shared = FolderPoller()
 
+    private struct Polled {
+        let watch: FolderWatch
+        /// The earliest time of its next hint, in milliseconds of CLOCK_MONOTONIC.
+        var nextHint = 0
+        /// Whether a hint waits for that time.
+        var hasHint = false
+    }
+
     private struct State {
         /// The watches by their descriptors, which are open while the watches exist.
-        var watches: [Int32: FolderWatch] = [:]
-        /// Until when watches are ignored, in milliseconds of CLOCK_MONOTONIC.
-        var resting: [Int32: Int] = [:]
+        var watches: [Int32: Polled] = [:]
         var isRunning = false
     }
 
@@ -44,7 +50,7 @@ final class FolderPoller: Sendable {
             // The thread waits for the lock.
             guard wasRunning || startThread() else { return nil }
             state.isRunning = true
-            state.watches[descriptor] = watch
+            state.watches[descriptor] = Polled(watch: watch)
             return wasRunning
         }
         if wasRunning == true { wakeUp() }
@@ -53,10 +59,7 @@ final class FolderPoller: Sendable {
 
     /// Forgets a watch.
     func remove(_ descriptor: Int32) {
-        let watch = state.withLock { state in
-            state.resting[descriptor] = nil
-            return state.watches.removeValue(forKey: descriptor)
-        }
+        let watch = state.withLock { $0.watches.removeValue(forKey: descriptor) }
         if watch != nil { wakeUp() }
     }
 
@@ -88,6 +91,7 @@ final class FolderPoller: Sendable {
             poll(&events, nfds_t(events.count), timeout)
             while Glibc.read(wakeup.read, &bytes, bytes.count) > 0 {}
             for event in events.dropFirst() where event.revents != 0 { read(event.fd) }
+            tell()
         }
     }
 
@@ -97,18 +101,29 @@ final class FolderPoller: Sendable {
         return state.withLock { state in
             state.isRunning = !state.watches.isEmpty
             guard state.isRunning else { return nil }
-            state.resting = state.resting.filter { $0.value > now }
-            let timeout = state.resting.values.min().map { Int32(clamping: $0 - now) } ?? -1
-            return (state.watches.keys.filter { state.resting[$0] == nil }, timeout)
+            let due = state.watches.values.filter(\.hasHint).map(\.nextHint).min()
+            return (Array(state.watches.keys), due.map { Int32(clamping: max(0, $0 - now)) } ?? -1)
         }
     }
 
     private func read(_ descriptor: Int32) {
-        guard let watch = state.withLock({ $0.watches[descriptor] }), watch.readEvents() else { return }
+        guard let watch = state.withLock({ $0.watches[descriptor]?.watch }), watch.readEvents() else { return }
         state.withLock { state in
-            if state.watches[descriptor] === watch { state.resting[descriptor] = Self.now + Self.interval }
+            if state.watches[descriptor]?.watch === watch { state.watches[descriptor]?.hasHint = true }
         }
-        watch.tell()
+    }
+
+    /// Gives the hints that are due.
+    private func tell() {
+        let now = Self.now
+        let watches = state.withLock { state in
+            let due = state.watches.filter { $0.value.hasHint && $0.value.nextHint <= now }
+            for (descriptor, polled) in due {
+                state.watches[descriptor] = Polled(watch: polled.watch, nextHint: now + Self.interval)
+            }
+            return due.values.map(\.watch)
+        }
+        for watch in watches { watch.tell() }
     }
 
     private static var now: Int {

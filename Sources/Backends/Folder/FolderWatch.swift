@@ -4,12 +4,16 @@
 //
 // This process announces its own changes in advance, and the watch ignores them; otherwise the service would read back
 // what it wrote.
+//
+// The kernel keeps events until they are read, and counts their memory as the service's. So the first change of another
+// process ends the watch, until the next check begins it again; the check comes before the folder is listed, so nothing
+// is missed (docs/decisions/0168).
 
 internal import Files
 internal import Glibc
 internal import Synchronization
 
-/// Reports changes that other processes make in a folder.
+/// Reports that other processes have changed something in a folder since it was last checked.
 final class FolderWatch: Sendable {
     private struct State {
         var isClosed = false
@@ -19,6 +23,8 @@ final class FolderWatch: Sendable {
         var folders: [Int32: String] = [:]
         /// The number of our own events to expect, by folder and name.
         var expected: [String: Int] = [:]
+        /// How often a change has ended the watch.
+        var endings = 0
         var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
         var nextListener = 0
     }
@@ -26,15 +32,17 @@ final class FolderWatch: Sendable {
     private let state = Mutex(State())
     private let makeInstance: @Sendable () -> Int32
 
-    /// The maximum number of reads in a row, of 16 KiB each.
-    private static let mostReads = 64
+    /// The maximum number of reads in a row, of 16 KiB each. If as many don't reach the end, somebody writes without a
+    /// pause.
+    private static let mostReads = 16
+    private static let largestEvent = MemoryLayout<inotify_event>.size + 256
 
     private static let events = UInt32(
         IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
             | IN_ONLYDIR
     )
-    /// The folder was replaced or removed, or events were lost.
-    private static let upheavals = UInt32(IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF | IN_Q_OVERFLOW)
+    /// The folder was replaced or removed.
+    private static let upheavals = UInt32(IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)
 
     /// Makes a watch, which lasts until it is closed.
     /// - Parameter makeInstance: makes an inotify instance, of which the system may have none left.
@@ -65,18 +73,23 @@ final class FolderWatch: Sendable {
         return wasClosed ? nil : made
     }
 
-    /// Watches a folder, unless it is watched already. Call it again from time to time, because a folder may be removed
-    /// and created again.
+    /// Watches a folder, unless it is watched already. Call it before each look at the folder: a change ends the watch, and
+    /// a folder may be removed and created again.
     /// - Returns: whether changes in it will be reported.
     func watch(_ folder: String, _ directory: borrowing FileDescriptor) -> Bool {
         guard let inotify = instance() else { return false }
         let path = "/proc/self/fd/\(directory.number)"
+        let endings = state.withLock { $0.endings }
         // Not under the lock, which the thread of all watches takes: a mount may block for long. The next listing sees
         // what happens before the folder is recorded.
         let number = inotify_add_watch(inotify, path, Self.events)
         guard number >= 0 else { return false }
         return state.withLock { state in
-            if state.isClosed { return false }
+            // What has ended the watch meanwhile is reported, and the next check watches again.
+            if state.isClosed || state.endings != endings {
+                inotify_rm_watch(inotify, number)
+                return !state.isClosed
+            }
             for (other, name) in state.folders where name == folder && other != number {
                 inotify_rm_watch(inotify, other)
                 state.folders[other] = nil
@@ -103,13 +116,14 @@ final class FolderWatch: Sendable {
         }
     }
 
-    /// A stream of hints, until the watch is closed.
+    /// A stream of hints, until the watch is closed. It begins with one if a change has ended the watch.
     func hints() -> AsyncStream<Void> {
         let (stream, listener) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number: Int? = state.withLock { state in
             if state.isClosed { return nil }
             state.nextListener += 1
             state.listeners[state.nextListener] = listener
+            if state.endings > 0, state.folders.isEmpty { listener.yield() }
             return state.nextListener
         }
         guard let number else {
@@ -128,6 +142,7 @@ final class FolderWatch: Sendable {
             defer { (state.isClosed, state.listeners) = (true, [:]) }
             return (state.isClosed ? -1 : state.inotify, state.listeners.values)
         }
+        end()
         if watched >= 0 { FolderPoller.shared.remove(watched) }
         for listener in listeners { listener.finish() }
     }
@@ -139,44 +154,54 @@ final class FolderWatch: Sendable {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// Reads the waiting events.
-    /// - Returns: whether one of them is not our own.
+    /// Reads waiting events. One that is not our own ends the watch, and so do more than can be read in a row.
+    /// - Returns: whether the watch has ended.
     func readEvents() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        var isForeign = false
         let inotify = state.withLock { $0.inotify }
-        // If another process writes without pause, reading continues a second later. Events may be lost by then, which
-        // counts as a hint too.
         for _ in 0..<Self.mostReads {
             let count = buffer.withUnsafeMutableBytes { Glibc.read(inotify, $0.baseAddress, $0.count) }
-            if count <= 0 { break }
-            buffer.withUnsafeBytes { bytes in
-                var offset = 0
-                while offset + MemoryLayout<inotify_event>.size <= count {
-                    let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-                    let start = offset + MemoryLayout<inotify_event>.size
-                    offset = start + Int(event.len)
-                    let name = bytes[start..<min(offset, count)].prefix { $0 != 0 }
-                    if self.isForeign(event, String(decoding: name, as: UTF8.self)) { isForeign = true }
-                }
-            }
+            if count <= 0 { return false }
+            if buffer.withUnsafeBytes({ hasForeign($0.prefix(count)) }) { return end() }
+            if count <= buffer.count - Self.largestEvent { return false }
         }
-        return isForeign
+        return end()
     }
 
-    private func isForeign(_ event: inotify_event, _ name: String) -> Bool {
-        if event.mask & Self.upheavals != 0 {
-            state.withLock { state in
-                if event.mask & UInt32(IN_IGNORED) != 0 { state.folders[event.wd] = nil }
-                // Some of our own may be among those that were dropped.
-                if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { state.expected = [:] }
-            }
+    /// Watches nothing until the next check. What is still in the queue is then skipped.
+    /// - Returns: whether something was watched.
+    @discardableResult
+    private func end() -> Bool {
+        state.withLock { state in
+            if state.folders.isEmpty { return false }
+            for number in state.folders.keys { inotify_rm_watch(state.inotify, number) }
+            (state.folders, state.expected) = ([:], [:])
+            state.endings += 1
             return true
         }
-        // Names with a dot are unfinished files, ours and those of sync tools.
-        if name.hasPrefix(".") { return false }
+    }
+
+    private func hasForeign(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        var offset = 0
+        while offset + MemoryLayout<inotify_event>.size <= bytes.count {
+            let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+            let start = offset + MemoryLayout<inotify_event>.size
+            offset = start + Int(event.len)
+            let name = bytes[start..<min(offset, bytes.count)].prefix { $0 != 0 }
+            if isForeign(event, name) { return true }
+        }
+        return false
+    }
+
+    private func isForeign(_ event: inotify_event, _ name: Slice<UnsafeRawBufferPointer>) -> Bool {
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
+        // What was in the queue when the watch ended counts no more.
         guard let folder = state.withLock({ $0.folders[event.wd] }) else { return false }
-        return !isExpected("\(folder)/\(name)")
+        if event.mask & Self.upheavals != 0 { return true }
+        // Names with a dot are unfinished files, ours and those of sync tools.
+        if name.first == UInt8(ascii: ".") { return false }
+        return !isExpected("\(folder)/\(String(decoding: name, as: UTF8.self))")
     }
 
     /// Removes one event from the expected ones.
