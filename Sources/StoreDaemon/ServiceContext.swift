@@ -29,7 +29,7 @@ final class ServiceContext {
     /// Replaces the configuration, because the settings were read again.
     func renew(_ next: Configuration) { configuration = next }
 
-    // MARK: Refusals
+    // MARK: The journal
 
     /// Logs a refused write, at intervals for each user.
     func logRefusedWrite(_ error: BusError, of uid: UInt32) {
@@ -41,6 +41,12 @@ final class ServiceContext {
     func logRefusal(_ message: String, of uid: UInt32, _ now: UInt64) {
         guard let line = refusals.note(message, ofUser: uid, now) else { return }
         logger.notice("\(line)")
+    }
+
+    /// Logs a problem with a user's data or account that calls or sync cycles may meet again and again, at intervals.
+    func logProblem(_ problem: String, of uid: UInt32) {
+        guard let line = refusals.note(problem: problem, ofUser: uid, EventLoop.now) else { return }
+        logger.warning("\(line)")
     }
 
     /// Whether to log that a user's program asked for a store without a manifest.

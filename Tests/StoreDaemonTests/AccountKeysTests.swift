@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Logging
 import Replication
 import SDBus
 import Sealing
@@ -14,7 +13,7 @@ import Testing
     private var keys: AccountKeys { keys(of: "") }
 
     private func keys(of account: String) -> AccountKeys {
-        AccountKeys(directory: directory, account: account, environment: .system, logger: Logger(label: ""))
+        AccountKeys(directory: directory, account: account, environment: .system, logProblem: { _ in })
     }
 
     init() throws { try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true) }

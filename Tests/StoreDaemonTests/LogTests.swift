@@ -60,4 +60,14 @@ import Testing
         let next = log.note(quota, "full", ofUser: 4_000_000, Self.minute)
         #expect(next?.hasSuffix("(Since the last such line, 1 more were.)") == true)
     }
+
+    @Test func `a problem that each call or cycle meets has a line a minute for each user, and hides no refusal`() {
+        var log = RefusalLog()
+        let lines = (0..<600 as Range<UInt64>).compactMap { log.note(problem: "full", ofUser: 7, $0 * 100_000) }
+        #expect(lines == ["full"])
+        #expect(log.note(problem: "full", ofUser: 8, 1) == "full")
+        #expect(log.note("busy", ofUser: 7, 1) != nil)
+        let next = log.note(problem: "full", ofUser: 7, Self.minute)
+        #expect(next == "full (599 lines before this one were not logged.)")
+    }
 }

@@ -31,7 +31,10 @@ import Testing
         let keys = (0..<15).map { String(repeating: "k", count: 57) + "\(100 + $0)" }
         var remembered = RememberedLocalKeys(of: user)
         let stores = (0..<200).map { "org.example.App\($0)" }
-        for store in stores { remembered.note([try manifest(store, keys)], of: store, logger) }
+        for store in stores {
+            let hasRoom = remembered.note([try manifest(store, keys)], of: store)
+            #expect(hasRoom)
+        }
         let unsaved = remembered.takeUnsaved()
         try #require(unsaved).write()
         let rest = remembered.takeUnsaved()
@@ -46,8 +49,10 @@ import Testing
         var remembered = RememberedLocalKeys(of: user)
         func note(_ store: Int, _ keys: Int) throws -> Bool {
             let keys = (0..<keys).map { "\($0)" + String(repeating: "k", count: 60) }
-            remembered.note([try manifest("org.example.App\(store)", keys)], of: "org.example.App\(store)", logger)
-            return remembered.patterns(of: "org.example.App\(store)", besides: []).count == keys.count
+            let hasRoom = remembered.note(
+                [try manifest("org.example.App\(store)", keys)], of: "org.example.App\(store)")
+            #expect(hasRoom == (remembered.patterns(of: "org.example.App\(store)", besides: []).count == keys.count))
+            return hasRoom
         }
         var stores = 0
         while try note(stores, 250) { stores += 1 }
@@ -61,12 +66,12 @@ import Testing
         var remembered = RememberedLocalKeys(of: user)
         let store = "org.example.App"
         let (own, other) = (try manifest(store, ["own"]), try manifest("org.example.Other", ["other"]))
-        remembered.note([own, other], of: store, logger)
+        _ = remembered.note([own, other], of: store)
         _ = remembered.takeUnsaved()
-        remembered.forget(store, besides: [own, other], logger)
+        remembered.forget(store, besides: [own, other])
         let same = remembered.takeUnsaved()
         #expect(same == nil, "the next opening of the store has nothing to write")
-        remembered.forget(store, besides: [own], logger)
+        remembered.forget(store, besides: [own])
         #expect(remembered.patterns(of: store, besides: []) == ["own"])
         try FileManager.default.removeItem(atPath: directory)
     }
@@ -80,8 +85,8 @@ import Testing
         remembered.setAsideDamaged(logger)
         #expect(remembered.isIncomplete && remembered.failure == nil)
         #expect(try String(contentsOfFile: path + ".damaged", encoding: .utf8) == content)
-        let isKept = remembered.keep([try Key("window")], of: "org.example.App", logger)
-        let areKept = remembered.keep(try (0..<2000).map { try Key("key\($0)") }, of: "org.example.Another", logger)
+        let isKept = remembered.keep([try Key("window")], of: "org.example.App")
+        let areKept = remembered.keep(try (0..<2000).map { try Key("key\($0)") }, of: "org.example.Another")
         #expect(isKept && !areKept)
         let unsaved = remembered.takeUnsaved()
         try #require(unsaved).write()
@@ -90,7 +95,7 @@ import Testing
         #expect(remembered.isIncomplete && remembered.patterns(of: "org.example.App", besides: []) == ["window"])
         // The app's own manifest gives up only what it has declared.
         let own = try manifest("org.example.App", ["other"])
-        remembered.note([own], of: "org.example.App", logger)
+        _ = remembered.note([own], of: "org.example.App")
         #expect(remembered.patterns(of: "org.example.App", besides: [own]) == ["window"])
         try FileManager.default.removeItem(atPath: directory)
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Logging
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -15,7 +14,7 @@ struct AccountKeys {
     /// The account's identifier in the database, by which its key is found if the account's file can't be read.
     let account: String
     let environment: Environment
-    let logger: Logger
+    let logProblem: @Sendable (String) -> Void
 
     // MARK: Protection
 
@@ -31,7 +30,7 @@ struct AccountKeys {
         do throws(AccountKeyFileError) {
             if let key = try AccountKeyFile.key(of: file.account, in: directory) { return (.key(key.held), nil) }
         } catch {
-            logger.error("\(error)")
+            logProblem("\(error)")
             return (.locked, RemoteError(.keyNeeded, "\(error)"))
         }
         return (.locked, .keyGone)
@@ -146,9 +145,9 @@ struct AccountKeys {
                 if file.isEncrypted != true, let name = KeyIdentifier(file.account) { next.wasPlain.insert(name) }
                 return next
             }
-            logger.error("The key that the account in \(directory) is moving to is missing.")
+            logProblem("The key that the account in \(directory) is moving to is missing.")
         } catch {
-            logger.error("\(error)")
+            logProblem("\(error)")
         }
         return nil
     }
@@ -207,7 +206,7 @@ struct AccountKeys {
             }
             try attempted.remove(key)
         } catch {
-            logger.error("The key of the account in \(directory) can't be put in place: \(error)")
+            logProblem("The key of the account in \(directory) can't be put in place: \(error)")
         }
     }
 

@@ -86,9 +86,7 @@ final class AccountNotices {
         } else if sync.lastError != nil || sync.state != .syncing {
             let line = log.note(sync.lastError, ofUser: account.userName, EventLoop.now)
             if let line {
-                // A server's text may have what was sent to it.
-                let credentials = try? account.saved.read()?.credentials
-                service.logger.log(level: line.level, "\(credentials?.removed(from: line.text) ?? line.text)")
+                service.logger.log(level: line.level, "\(withoutCredentials(line.text))")
             }
         }
         subscribers.tell()
@@ -119,5 +117,14 @@ final class AccountNotices {
         guard let line = log.note(act: text, EventLoop.now) else { return }
         service.logger.log(level: line.level, "\(line.text)")
         if let warning { service.logger.warning("\(warning)") }
+    }
+
+    /// Logs a problem that cycles may meet again and again, at intervals.
+    func log(problem text: String) { service.logProblem(withoutCredentials(text), of: account.uid) }
+
+    /// A server's text may have what was sent to it.
+    private func withoutCredentials(_ text: String) -> String {
+        let credentials = try? account.saved.read()?.credentials
+        return credentials?.removed(from: text) ?? text
     }
 }

@@ -4,7 +4,6 @@
 // before anything is in the remote, and each step follows from what is on the disk, so any process can continue
 // (MoveProgress).
 
-internal import Logging
 internal import Replication
 internal import SDBus
 internal import Sealing
@@ -185,15 +184,15 @@ final class MoveToKey {
             case .removeFormerForms: try await alone(asStep: true) { try await removeFormerForms() }
             }
         } catch {
-            service.logger.warning("Moving the account of \(account.userName) to its new key failed: \(error)")
+            account.notices.log(problem: "Moving the account of \(account.userName) to its new key failed: \(error)")
         }
     }
 
     /// Gives up the move to a key that is gone before anything was in the remote under it.
     private func giveUpLostKey() {
         do { try withdraw() } catch {
-            service.logger.warning(
-                "The move of \(account.userName)'s account to a lost key can't be given up: \(error)")
+            account.notices.log(
+                problem: "The move of \(account.userName)'s account to a lost key can't be given up: \(error)")
         }
     }
 

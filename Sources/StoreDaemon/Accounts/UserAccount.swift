@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Logging
 internal import PlainText
 internal import Replication
 internal import SDBus
@@ -43,7 +42,11 @@ final class UserAccount {
     }
     var keys: AccountKeys {
         AccountKeys(
-            directory: directory, account: accountIdentifier, environment: service.environment, logger: service.logger)
+            directory: directory, account: accountIdentifier, environment: service.environment,
+            logProblem: { [service, uid] problem in
+                // Keys are used on the bus's thread only.
+                BusActor.assumeIsolated { service.logProblem(problem, of: uid) }
+            })
     }
     /// The user, as the journal names users.
     var userName: String { UserName.text(name, uid) }
@@ -182,7 +185,7 @@ final class UserAccount {
     private func recover(_ reason: String) {
         do { try user?.recovery.replaceDatabase(reason) } catch {
             let message = BusError(mapping: error).message
-            service.logger.error("The database of \(UserName.text(of: uid)) can't be replaced: \(message)")
+            service.logProblem("The database of \(userName) can't be replaced: \(message)", of: uid)
             sync.fail(RemoteError(.damaged, "This device's database is damaged: \(message.clause)."))
         }
     }
@@ -371,7 +374,8 @@ final class UserAccount {
     }
 
     private func logUnwritten(_ error: any Error) {
-        service.logger.error("The account of \(userName) can't be written: \(BusError(mapping: error).message)")
+        service.logProblem(
+            "The account of \(userName) can't be written: \(BusError(mapping: error).message)", of: uid)
     }
 
     // MARK: Properties

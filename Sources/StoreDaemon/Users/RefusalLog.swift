@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which refused writes are logged: one a minute per user, so that retries don't fill the journal.
+/// Decides which refused writes are logged, and which problems that calls or sync cycles may meet again and again: of
+/// each, one a minute per user, so that they don't fill the journal.
 struct RefusalLog {
-    private struct Refusals {
-        var lastLine: UInt64
+    private struct Lines {
+        var last: UInt64
         var left = 0
     }
 
-    private var users: [UInt32: Refusals] = [:]
+    private var refusals: [UInt32: Lines] = [:]
+    private var problems: [UInt32: Lines] = [:]
     /// The stores without a manifest that users have asked for.
     private var undeclared: [UInt32: Set<String>] = [:]
     /// How many of these are logged for a user.
@@ -38,14 +40,27 @@ struct RefusalLog {
 
     /// Notes a refusal that matters to administrators.
     mutating func note(_ message: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
-        if var refusals = users[uid], now < refusals.lastLine + Self.interval {
-            refusals.left += 1
-            users[uid] = refusals
-            return nil
-        }
-        let left = users[uid]?.left ?? 0
-        users[uid] = Refusals(lastLine: now)
+        guard let left = Self.admit(uid, to: &refusals, now) else { return nil }
         let others = left == 0 ? "" : " (Since the last such line, \(left) more were.)"
         return "A call of \(UserName.text(of: uid)) was refused: \(message)\(others)"
+    }
+
+    /// Notes a problem with a user's data or account.
+    mutating func note(problem: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
+        Self.admit(uid, to: &problems, now).map { left in
+            left == 0 ? problem : "\(problem) (\(left) lines before this one were not logged.)"
+        }
+    }
+
+    /// Notes a line that is to be logged.
+    /// - Returns: how many lines were left out since the last one that was logged; `nil` if this one is, too.
+    private static func admit(_ uid: UInt32, to lines: inout [UInt32: Lines], _ now: UInt64) -> Int? {
+        if let last = lines[uid]?.last, now < last + interval {
+            lines[uid]?.left += 1
+            return nil
+        }
+        let left = lines[uid]?.left ?? 0
+        lines[uid] = Lines(last: now)
+        return left
     }
 }

@@ -59,10 +59,10 @@ struct RememberedLocalKeys {
     /// Keeps a store's keys local for no app, because the damaged file may have said so. Only the removal of the store ends
     /// that.
     /// - Returns: whether there was room. Otherwise they would be uploaded.
-    mutating func keep(_ keys: [Key], of store: String, _ logger: Logger) -> Bool {
+    mutating func keep(_ keys: [Key], of store: String) -> Bool {
         var apps = patterns[store] ?? [:]
         apps[Self.noApp, default: []] += keys.map(\.string)
-        return replace(apps, of: store, logger)
+        return replace(apps, of: store)
     }
 
     /// No app has an empty identifier.
@@ -76,31 +76,29 @@ struct RememberedLocalKeys {
     }
 
     /// Notes what valid manifests of a store say.
-    mutating func note(_ manifests: [Manifest], of store: String, _ logger: Logger) {
+    /// - Returns: whether there was room. Otherwise these keys would be uploaded once the manifests are gone.
+    mutating func note(_ manifests: [Manifest], of store: String) -> Bool {
         var apps = patterns[store] ?? [:]
         for manifest in manifests {
             apps[manifest.applicationIdentifier] = manifest.localKeys.isEmpty ? nil : manifest.localKeys
         }
-        _ = replace(apps, of: store, logger)
+        return replace(apps, of: store)
     }
 
     /// Forgets a store, which is removed with its local values, except for what manifests still say.
-    mutating func forget(_ store: String, besides manifests: [Manifest], _ logger: Logger) {
+    mutating func forget(_ store: String, besides manifests: [Manifest]) {
         let present = Set(manifests.map(\.applicationIdentifier))
-        _ = replace((patterns[store] ?? [:]).filter { present.contains($0.key) }, of: store, logger)
+        _ = replace((patterns[store] ?? [:]).filter { present.contains($0.key) }, of: store)
     }
 
     /// - Returns: whether there was room.
-    private mutating func replace(_ apps: [String: [String]], of store: String, _ logger: Logger) -> Bool {
+    private mutating func replace(_ apps: [String: [String]], of store: String) -> Bool {
         let former = patterns[store] ?? [:]
         if apps == former { return true }
         let count = apps.values.reduce(0) { $0 + $1.count }
         let next = size - Self.size(of: former, store) + Self.size(of: apps, store)
         // Apps can register any number of manifests, one after the other.
-        guard next <= max(size, Self.largest), count <= RegisteredManifests.mostLocalKeys else {
-            logger.warning("There are too many local keys of \(store) to be recorded.")
-            return false
-        }
+        guard next <= max(size, Self.largest), count <= RegisteredManifests.mostLocalKeys else { return false }
         patterns[store] = apps.isEmpty ? nil : apps
         (size, isSaved) = (next, false)
         return true

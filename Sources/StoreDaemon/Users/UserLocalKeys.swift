@@ -16,6 +16,7 @@ internal import SyncEngine
 final class UserLocalKeys {
     /// The user; `nil` once the data is closed.
     weak var user: User?
+    private let uid: UInt32
     private let service: ServiceContext
     private var remembered: RememberedLocalKeys
     /// Whether another thread writes the record.
@@ -25,10 +26,9 @@ final class UserLocalKeys {
     private var pace = Pace()
     /// Tries again if no call does.
     private var timer: EventSource?
-    /// When a problem was last logged, by the loop's clock.
-    private var logged: UInt64 = 0
 
     init(in directory: UserDirectory, service: ServiceContext) throws(EngineError) {
+        uid = directory.uid
         self.service = service
         remembered = try Self.read(in: directory, service.logger)
     }
@@ -94,15 +94,20 @@ final class UserLocalKeys {
 
     /// Records what a manifest says of a store, before the manifest counts. Returns when that is on the disk.
     func note(_ manifest: Manifest, of store: String) async {
-        remembered.note([manifest], of: store, service.logger)
+        note([manifest], of: store)
         await write()
     }
 
-    private func note(_ store: String) { remembered.note(manifests(of: store), of: store, service.logger) }
+    private func note(_ store: String) { note(manifests(of: store), of: store) }
+
+    private func note(_ manifests: [Manifest], of store: String) {
+        if remembered.note(manifests, of: store) { return }
+        service.logProblem("There are too many local keys of \(store) to be recorded.", of: uid)
+    }
 
     /// Forgets a store, which is removed with its local values.
     func forget(_ store: String) {
-        remembered.forget(store, besides: manifests(of: store), service.logger)
+        remembered.forget(store, besides: manifests(of: store))
         // Nobody has to wait: until it is written, the keys are kept here for longer than necessary.
         EventLoop.task { [self] in try? await user?.account.files.inTurn { [self] in await write() } }
     }
@@ -115,7 +120,7 @@ final class UserLocalKeys {
         let missing = store.localValues.filter { !known.contains($0) }
         if missing.isEmpty { return }
         let former = remembered
-        guard remembered.keep(missing, of: identifier, service.logger), writeAtOnce() else {
+        guard remembered.keep(missing, of: identifier), writeAtOnce() else {
             remembered = former
             throw .storage("the local keys of \(identifier) can't be recorded")
         }
@@ -127,13 +132,9 @@ final class UserLocalKeys {
     /// Has changed manifests applied again, because the disk may have been full.
     /// - Parameter store: the store to which they can't be applied; `nil` if they can't be recorded.
     private func noteProblem(_ error: any Error, of store: String? = nil) {
-        let now = EventLoop.now
-        // Each call tries again, and would say the same.
-        if logged == 0 || now >= logged + 60_000_000 {
-            let subject = store.map { "The local keys of \($0) can't be applied: " } ?? ""
-            service.logger.warning("\(subject)\(BusError(mapping: error).message)")
-            logged = now
-        }
+        let subject = store.map { "The local keys of \($0) can't be applied: " } ?? ""
+        // Each call tries again.
+        service.logProblem("\(subject)\(BusError(mapping: error).message)", of: uid)
         problem = error
         timer = EventLoop.shared.after(.seconds(60)) { [unowned self] in renew() }
     }

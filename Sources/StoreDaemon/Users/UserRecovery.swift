@@ -176,7 +176,8 @@ final class UserRecovery {
         }
         // The disk returns everything now, which it may not have done before.
         do { return try open() } catch EngineError.corrupt(let reason) {
-            service.logger.error("The database in \(directory.path) is damaged (\(reason)).")
+            // If it can't be set aside, each call tries again.
+            service.logProblem("The database in \(directory.path) is damaged (\(reason)).", of: uid)
             try setAside(in: directory.path, at: service.environment.time(), service.logger)
             return try open()
         }
