@@ -182,13 +182,16 @@ final class Arrivals {
         }
     }
 
-    private func answered(_ name: String, _ answer: Result<Credentials, any Error>) {
+    /// Goes on with the bus's answer. Tests call it too.
+    func answered(_ name: String, _ answer: Result<Credentials, any Error>) {
         guard let sender = senders[name] else { return }
         let credentials: Credentials
         do { credentials = try answer.get() } catch {
             // Refusing thousands of calls takes long, and of a sender that is gone there is nobody to tell.
-            if BusError(error).name == BusError.nameHasNoOwner { return discard(name) }
-            return refuse(name, .accessDenied)
+            let error = BusError(error)
+            if error.name == BusError.nameHasNoOwner { return discard(name) }
+            // A bus that is too busy to answer has not said that the sender is nobody. The sender's next call asks again.
+            return refuse(name, error.name == BusError.accessDenied.name ? .accessDenied : Self.unnamed)
         }
         guard let examine = connection.peers.examine else { return giveBack(name, credentials, nil) }
         let heldOfUser = heldOfUsers[credentials.uid, default: Held()] + sender.held
@@ -308,6 +311,7 @@ final class Arrivals {
         try? call.sendError(error, weighedFor: nil, on: connection)
     }
 
+    private static let unnamed = BusError.limitsExceeded("The bus has not said who sends this. Call again.")
     private static let tooMuch = BusError.limitsExceeded(
         "Too much was sent before it was known who sends it. Call again.")
 }

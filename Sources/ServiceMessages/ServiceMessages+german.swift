@@ -420,6 +420,8 @@ extension ServiceMessages {
             "Die Argumente dieses Aufrufs dürfen höchstens {1} Bytes haben.",
         "The bus can't be reached: {1}.": "Der Bus ist nicht erreichbar: {1}.",
         "The bus doesn't know the caller's user.": "Der Bus kennt den Benutzer des aufrufenden Programms nicht.",
+        "The bus has not said who sends this. Call again.":
+            "Der Bus hat den Absender nicht mitgeteilt. Wiederholen Sie den Aufruf.",
         "The call was not answered.": "Der Aufruf wurde nicht beantwortet.",
         "The caller's app declares several stores; name the identifier of one.":
             "Das aufrufende Programm deklariert mehrere Speicher; geben Sie eine der Kennungen an.",

@@ -217,6 +217,25 @@ struct ArrivalTests {
         try await eventually { isAnswered }
     }
 
+    @Test func `calls are refused for the moment only if the bus doesn't say who sends them`() async throws {
+        var isAsked = false
+        server.peers.examine = { _, _ in isAsked = true }
+        let client = try bus.connect()
+        var error: BusError?
+        try client.start(try note(1, on: client), timeout: .seconds(600)) { answer in
+            if case .failure(let failure) = answer { error = BusError(failure) }
+        }
+        try await eventually { isAsked }
+        server.admission?.arrivals.answered(try #require(client.uniqueName), .failure(BusError.noReply("Too busy.")))
+        try await eventually { error != nil }
+        #expect(error?.name == BusError.limitsExceeded("").name)
+        server.peers.examine = nil
+        var isAnswered = false
+        try start(note(7, on: client), on: client) { isAnswered = true }
+        try await eventually { isAnswered }
+        #expect(notes.numbers == [7])
+    }
+
     @Test func `others' calls go on while what a new caller has sent is refused`() async throws {
         let other = try bus.connect()
         var answers: [String] = []
