@@ -353,6 +353,21 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0, "it needs root, to have a small disk"))
+    func `an archive that would leave others hardly any room is not unpacked`() async throws {
+        try await Terminal.with(started: false) { (terminal: Terminal) async throws in
+            let place = terminal.file("archive/u7")
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            try Data(count: 30 << 20).write(to: URL(filePath: place + "/large"))
+            let archive = terminal.file("data.tar.gz")
+            try Self.tar("-C", terminal.file("archive"), "-czf", archive, ".")
+            _ = try terminal.device.directory.mountSmallDisk("state", bytes: 80 << 20)
+            try await terminal.device.start()
+            expect(try await terminal.ctl("admin", "restore", archive), 3, "There is no room in", "was changed")
+            #expect(Self.others(terminal).isEmpty)
+        }
+    }
+
     @Test(arguments: ["stores.sqlite", "account.plist", "manifests.d"])
     func `an archive with links, through which one user would read another's data, is refused`(name: String)
         async throws

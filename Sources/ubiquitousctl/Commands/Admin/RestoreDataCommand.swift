@@ -183,6 +183,10 @@ struct RestoreDataCommand: ServiceCommand {
         }
     }
 
+    /// The bytes of the disk that an archive leaves: what the service leaves to users who have little, and as much again,
+    /// so that the others' programs can write while it is unpacked.
+    private static let reserve: UInt64 = 64 << 20
+
     /// Unpacks the archive into the state directory, as data that was set aside.
     /// - Parameter named: users whose data the archive must contain.
     private func unpack(
@@ -204,10 +208,11 @@ struct RestoreDataCommand: ServiceCommand {
             let tar = ["tar"] + ServiceOwner.compression(of: file) + ["--no-same-owner", "-C", place, "-x"]
             let errors = Self.unnamedFile()
             defer { if let errors { close(errors) } }
-            guard owner.run(tar, input: archive, errors: errors ?? STDERR_FILENO) == 0 else {
+            let hasRoom = { Files.freeBytes(at: stateDirectory).map { $0 >= Self.reserve } ?? true }
+            let code = owner.run(tar, input: archive, errors: errors ?? STDERR_FILENO, asLongAs: hasRoom)
+            guard code == 0, hasRoom() else {
                 let reason = errors.map(Self.clause) ?? ""
-                // Tar tells a full disk in several ways.
-                if let room = try owner.perform({ Files.freeBytes(at: place) }), room < 64 << 10 {
+                if !hasRoom() {
                     throw Failure(
                         .refused, "There is no room in \(stateDirectory) to unpack \(Output.quoted(file))\(reason).",
                         advice: "Nothing was changed.")

@@ -63,9 +63,11 @@ struct ServiceOwner {
     }
 
     /// Runs a program as the owner, and waits for its end.
+    /// - Parameter mayGoOn: is asked a hundred times a second; the program is killed if it returns false.
     /// - Returns: its exit code; -1 if it could not be run or was killed.
     func run(
-        _ words: [String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO
+        _ words: [String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO,
+        asLongAs mayGoOn: (() -> Bool)? = nil
     ) -> Int32 {
         let prefix =
             geteuid() == uid ? [] : ["setpriv", "--reuid=\(uid)", "--regid=\(gid)", "--clear-groups", "--"]
@@ -89,7 +91,15 @@ struct ServiceOwner {
         var pid: pid_t = 0
         guard posix_spawnp(&pid, words[0], &actions, &attributes, arguments, environ) == 0 else { return -1 }
         var status: Int32 = 0
-        while waitpid(pid, &status, 0) < 0 { if errno != EINTR { return -1 } }
+        while true {
+            let ended = waitpid(pid, &status, mayGoOn == nil ? 0 : WNOHANG)
+            if ended == pid { break }
+            if ended < 0, errno != EINTR { return -1 }
+            if let mayGoOn, ended == 0 {
+                if !mayGoOn() { kill(pid, SIGKILL) }
+                usleep(10_000)
+            }
+        }
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
     }
 
