@@ -944,6 +944,7 @@ extension ServiceMessages {
         "it answers \"{1}\"": "die Antwort lautet „{1}“",
         "it can't start a request": "eine Anfrage ließ sich nicht starten",
         "it could not be started": "der Start ist fehlgeschlagen",
+        "it doesn't answer as etcd does (status {1})": "die Antwort ist nicht die von etcd (Status {1})",
         "it doesn't match the address, or no authority that this device trusts has signed it":
             """
         es passt nicht zur Adresse, oder keine Zertifizierungsstelle, der dieses Gerät vertraut, hat es \
@@ -984,7 +985,6 @@ extension ServiceMessages {
         "it names too many stores": "sie nennt zu viele Speicher",
         "it requires a client certificate, which this service doesn't support":
             "ein Client-Zertifikat wird verlangt, und das unterstützt dieser Dienst nicht",
-        "it returned a web page (status {1})": "es kam eine Webseite zurück (Status {1})",
         "it says something else than its name": "sie sagt etwas anderes als ihr Name",
         "it supports none of the methods that this device offers, or {1}":
             "keines der Verfahren, die dieses Gerät anbietet, wird dort unterstützt, oder {1}",

@@ -29,17 +29,19 @@ package struct EtcdRefusal: Error {
     init(_ response: HTTPResponse, from host: String) {
         let answer = response.body.count <= 1 << 16 ? try? JSONReader.read(response.body) : nil
         self.init(
-            status: response.status, code: answer?["code"]?.int64.map { Int(clamping: $0) },
-            reason: answer?["error"]?.text ?? answer?["message"]?.text ?? Self.text(of: response), host: host,
-            retryAfter: response.retryAfter)
+            status: response.status,
+            code: answer?["code"]?.int64.flatMap { Self.codes.contains($0) ? Int($0) : nil },
+            reason: answer?["error"]?.text ?? answer?["message"]?.text
+                ?? String(decoding: response.body.prefix(200), as: UTF8.self),
+            host: host, retryAfter: response.retryAfter)
     }
 
-    /// Returns the beginning of a response that is not etcd's. Nobody wants to read a web page's tags.
-    private static func text(of response: HTTPResponse) -> String {
-        let text = String(decoding: response.body.prefix(200), as: UTF8.self)
-        let isPage = text.drop(while: \.isWhitespace).first == "<"
-        return isPage ? "it returned a web page (status \(response.status))" : text
-    }
+    /// The codes of gRPC's errors. Other servers' JSON may have a code too, mostly HTTP's.
+    private static let codes: ClosedRange<Int64> = 1...16
+
+    /// The reason, for users. What answers in a member's place is not quoted: the caller may have no other way to it
+    /// (docs/decisions/0169).
+    var words: String { isForeign ? "it doesn't answer as etcd does (status \(status))" : reason }
 
     /// Whether the member doesn't know the token, because it has expired or the member was restarted.
     var isStaleToken: Bool {
@@ -115,8 +117,8 @@ extension RemoteError {
         case nil where refusal.status == 407:
             return (.unavailable, proxyWish)
         case _ where refusal.canTryNextMember:
-            return (.unavailable, "The cluster of \(host) is unavailable: \(reason).")
-        default: return (.unavailable, "\(host) answers \(refusal.status): \(reason).")
+            return (.unavailable, "The cluster of \(host) is unavailable: \(refusal.words).")
+        default: return (.unavailable, "\(host) answers \(refusal.status): \(refusal.words).")
         }
     }
 }

@@ -43,15 +43,18 @@ struct EtcdCheckTests {
         #expect(checks.last?.isPassed == false && checks.last?.detail == "127.0.0.1 did not answer in time.")
     }
 
-    @Test func `a web server is no etcd, and nobody has to read its page`() async throws {
-        for (status, words) in [
-            (501, "is not an etcd server"), (503, "is unavailable: it returned a web page (status 503)"),
+    @Test func `a web server is no etcd, and nobody reads what it says`() async throws {
+        for (status, words, page) in [
+            (501, "is not an etcd server", "\n<!DOCTYPE html><title>secret</title>"),
+            (503, "is unavailable: it doesn't answer as etcd does (status 503)", "secret"),
+            (200, "is not an etcd server", #"{"message":"secret"}"#),
+            (403, "answers 403: it doesn't answer as etcd does", #"{"code":403,"message":"secret"}"#),
         ] {
-            let server = try ScriptedServer { _ in ServerAnswer(status, [:], "\n<!DOCTYPE html><title>Sorry</title>") }
+            let server = try ScriptedServer { _ in ServerAnswer(status, [:], page) }
             let checks = await EtcdBackend.check(
                 url: "etcd://127.0.0.1:\(server.port)/settings", credentials: .init(), within: .seconds(5))
             let detail = checks.last?.detail ?? ""
-            #expect(detail.contains(words) && !detail.contains("<"), "\(checks)")
+            #expect(detail.contains(words) && !checks.contains { $0.detail.contains("secret") }, "\(checks)")
         }
     }
 
