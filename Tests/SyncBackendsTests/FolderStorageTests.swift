@@ -497,6 +497,55 @@ import Testing
         #expect(list.contains("user:1234:rw") || list.contains("effective:rw") || !list.contains("#"))
     }
 
+    @Test func `a folder that was renamed for a user's new id is that user's, with everything of the service in it`()
+        async throws
+    {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let former = try makeStorage(root, .roots([root], uid: 1234))
+        guard try await former.check(creatingFolder: true).isEmpty else { return }
+        try await former.put("h/x", [65])
+        try place.write("elsewhere", [66])
+        let list = try run("getfacl", "-cpn", root + "/elsewhere").output
+        try FileManager.default.createSymbolicLink(
+            atPath: root + "/u1234/h/link", withDestinationPath: root + "/elsewhere")
+        try FileManager.default.linkItem(atPath: root + "/elsewhere", toPath: root + "/u1234/h/second")
+        try FileManager.default.moveItem(atPath: root + "/u1234", toPath: root + "/u1235")
+
+        let storage = try makeStorage(root, .roots([root], uid: 1235))
+        _ = try await storage.check(creatingFolder: false)
+        try await storage.put("s/y", [67])
+        for name in ["", "/a", "/h", "/s", "/h/x", "/s/y"] {
+            let list = try run("getfacl", "-cpn", "\(root)/u1235\(name)").output
+            #expect(list.contains("user:1235:rw") && !list.contains("1234"), "\(name): \(list)")
+        }
+        #expect(try run("stat", "-c", "%a", root + "/u1235/h/x").output == "660\n")
+        #expect(try run("getfacl", "-cpn", root + "/elsewhere").output == list, "another file is nobody's to give")
+
+        // What an administrator adds stays, and so does a list without users.
+        try run("setfacl", "-m", "u:1236:rx", root + "/u1235")
+        _ = try await storage.check(creatingFolder: false)
+        #expect(try run("getfacl", "-cpn", root + "/u1235").output.contains("user:1236:r-x"))
+        try run("setfacl", "-b", root + "/u1235")
+        _ = try await storage.check(creatingFolder: false)
+        #expect(try !run("getfacl", "-cpn", root + "/u1235").output.contains("user:1235"))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `what a user has put into a folder that was renamed for a new id is left to its owner`() async throws {
+        let place = try Place()
+        let root = try #require(realpath(place.path, nil).map { String(cString: $0) })
+        let former = try makeStorage(root, .roots([root], uid: 1234))
+        guard try await former.check(creatingFolder: true).isEmpty else { return }
+        try place.write("u1234/h/own", [65])
+        chown(root + "/u1234/h/own", 1234, 1234)
+        let list = try run("getfacl", "-cpn", root + "/u1234/h/own").output
+        try FileManager.default.moveItem(atPath: root + "/u1234", toPath: root + "/u1235")
+        _ = try await makeStorage(root, .roots([root], uid: 1235)).check(creatingFolder: false)
+        #expect(try run("getfacl", "-cpn", root + "/u1235/h/own").output == list)
+        #expect(try run("getfacl", "-cpn", root + "/u1235/h").output.contains("user:1235:rwx"))
+    }
+
     // MARK: Checks
 
     @Test func `a folder that works passes every step and is left as it was`() async throws {

@@ -82,9 +82,13 @@ extension FolderAccess {
             throw RemoteError(.denied, "\(place) was not created by this service.")
         }
         if let unrecorded { try owner.record(unrecorded, in: root, isSigningIn: createsFolder) }
+        let handover = FolderHandover(user: owner.uid, service: geteuid())
+        try naming(place) { () throws(SystemError) in try handover.runIfDue(on: directory) }
         var notes: [String] = []
-        if createsFolder, !AccessControlList(user: owner.uid, service: geteuid()).apply(to: directory) {
-            notes.append("\(place) can't be opened by its user: there are no access control lists here.")
+        if createsFolder {
+            do throws(SystemError) { try handover.list.apply(to: directory) } catch {
+                notes.append("\(place) can't be opened by its user: there are no access control lists here.")
+            }
         }
         return OpenFolder(directory: directory, path: place, device: status.st_dev, notes: notes)
     }
