@@ -16,6 +16,8 @@ final class WebDAVLister: Sendable {
         var way = Way.unknown
         /// What is known of each folder's names, as long as the server may turn out to list nothing.
         var names: [String: WebDAVNames] = [:]
+        /// How often the heads were listed by their names.
+        var namedLooks = 0
         /// The heads' versions at the last listing.
         var versions = HeadVersions()
     }
@@ -62,7 +64,10 @@ final class WebDAVLister: Sendable {
     }
 
     private func members(of subfolder: String) async throws(RemoteError) -> [Multistatus.Member] {
-        if keepsNames { return try await namedMembers(of: subfolder) }
+        if keepsNames {
+            if isTimeToAsk(about: subfolder), let heads = try await headsListedAgain() { return heads }
+            return try await namedMembers(of: subfolder)
+        }
         let (response, members) = try await folder.members(of: subfolder, withVersions: subfolder == BlobName.heads)
         switch response.status {
         case 207:
@@ -113,6 +118,29 @@ final class WebDAVLister: Sendable {
         }
         if subfolder.isEmpty, names == nil { throw folder.missingFolder }
         return []
+    }
+
+    /// Whether to ask again if the server lists: every 20th time that the heads are listed by their names.
+    private func isTimeToAsk(about subfolder: String) -> Bool {
+        guard subfolder == BlobName.heads else { return false }
+        return state.withLock { state in
+            state.namedLooks += 1
+            return state.namedLooks % 20 == 0
+        }
+    }
+
+    /// Asks again whether the server lists: it may have learnt to, and devices that sign in then write no names.
+    /// - Returns: the heads; `nil` if it still lists nothing.
+    private func headsListedAgain() async throws(RemoteError) -> [Multistatus.Member]? {
+        let (response, members) = try await folder.members(of: BlobName.heads, withVersions: true)
+        if response.status == 207 {
+            way = .propfind
+            return members
+        }
+        let known = names(of: BlobName.heads).known
+        guard let names = try? await index.names(in: BlobName.heads), !names.isDisjoint(with: known) else { return nil }
+        trustIndex()
+        return names.sorted().map { Multistatus.Member(name: $0) }
     }
 
     private func trustIndex() { state.withLock { ($0.way, $0.names) = (.index, [:]) } }

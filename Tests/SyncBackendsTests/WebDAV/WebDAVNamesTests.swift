@@ -29,6 +29,12 @@ struct WebDAVNamesTests {
         }
     }
 
+    /// Makes any server one that lists nothing.
+    private static let listingNothing: @Sendable (ServerRequest) -> FaultProxy.Fault? = { request in
+        if request.method == "PROPFIND" { return .answer(ServerAnswer(405)) }
+        return request.method == "GET" && request.path.hasSuffix("/") ? .answer(ServerAnswer(403)) : nil
+    }
+
     private func names(_ server: WebDAVServer, _ folder: String) throws -> Set<String>? {
         let file = FileManager.default.contents(atPath: server.root + "/sync/\(folder)/names")
         return NamesFile.decode(Array(file ?? Data()))
@@ -108,10 +114,7 @@ struct WebDAVNamesTests {
         let device = try await BackendConformance.devices(1, remote)[0]
         device.set(Self.store, "a", .integer(1))
         try await device.sync()
-        proxy.onRequest { request in
-            if request.method == "PROPFIND" { return .answer(ServerAnswer(405)) }
-            return request.method == "GET" && request.path.hasSuffix("/") ? .answer(ServerAnswer(403)) : nil
-        }
+        proxy.onRequest(Self.listingNothing)
         await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .unavailable }
         // The same holds for a service that starts meanwhile.
         device.backend = try remote.makeBackend()
@@ -121,6 +124,30 @@ struct WebDAVNamesTests {
         proxy.onRequest(nil)
         try await device.pull()
         #expect(device.values(Self.store) == ["a": .integer(1)])
+    }
+
+    @Test(arguments: [WebDAVServer.Kind.nginx, .nginxIndex].filter { $0.program != nil })
+    func `once the server lists, devices that keep names see those that have come since`(
+        _ kind: WebDAVServer.Kind
+    ) async throws {
+        let server = try WebDAVServer(kind)
+        let proxy = try FaultProxy(before: server.port)
+        defer { proxy.end() }
+        let place = place(proxy.port)
+        proxy.onRequest(Self.listingNothing)
+        let devices = try await BackendConformance.devices(2, place)
+        for device in devices { device.set(Self.store, device.name, .integer(1)) }
+        try await BackendConformance.settle(devices)
+        proxy.onRequest(nil)
+        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        try await late.signIn(creating: false)
+        late.set(Self.store, "late", .integer(1))
+        try await late.sync()
+        #expect(try names(server, "h")?.contains(late.origin.description) == false)
+        for _ in 0..<20 {
+            for device in devices { try await device.pull() }
+        }
+        for device in devices { #expect(device.values(Self.store).count == 3) }
     }
 
     @Test func `a look costs a request for the names and one for each head`() async throws {
