@@ -55,6 +55,9 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         case accountReplaced
         /// The file that says which account is in the remote is damaged, or has not arrived.
         case markerDamaged
+        /// A server lists no folders, and no account can be found there without. It doesn't prove that there is none:
+        /// the server may have listed them when the account was made.
+        case listsNothing
         /// No authority that this device trusts has signed the server's certificate.
         case authorityUnknown
     }

@@ -203,6 +203,8 @@ extension ServiceMessages {
         Der Schlüssel öffnet das Konto, aber nichts Hochgeladenes darin: Alles ist beschädigt oder hat einen \
         anderen Schlüssel.
         """,
+        "Make the server list folders again, as it did when the account was made.":
+            "Der Server muss wieder Ordner auflisten, wie zu der Zeit, als das Konto entstand.",
         "Neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set.":
             "Weder DBUS_SESSION_BUS_ADDRESS noch XDG_RUNTIME_DIR ist gesetzt.",
         "No account is signed in.": "Es ist kein Konto angemeldet.",
@@ -766,13 +768,13 @@ extension ServiceMessages {
         "There is another account here than before.": "Hier liegt ein anderes Konto als zuvor.",
         "There is another account here than the one that is signed in.":
             "Hier liegt ein anderes Konto als das angemeldete.",
+        "There is no account here that can be found while {1} lists no folders.":
+            "Hier ist kein Konto zu finden, solange {1} keine Ordner auflistet.",
         "There is no account here yet, and this machine's administrator requires a new one to be encrypted.":
             """
         Hier gibt es noch kein Konto, und die Systemverwaltung dieses Rechners verlangt, dass ein neues \
         verschlüsselt wird.
         """,
-        "There is no account here yet, or none that was made while {1} lists no folders.":
-            "Hier gibt es noch kein Konto, zumindest keines aus der Zeit, in der {1} keine Ordner auflistet.",
         "There is no account here yet.": "Hier gibt es noch kein Konto.",
         "There is no backend for \"{1}:\"": "Für „{1}:“ gibt es kein Backend",
         "There is no data \"{1}\"; see ListData.": "Es gibt keine Daten „{1}“; siehe ListData.",

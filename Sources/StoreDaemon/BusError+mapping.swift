@@ -131,6 +131,7 @@ extension RemoteError.Reason {
             If it stays so, "ubiquitousctl account resolve local" on a device of the account writes it again; if no device \
             is in an account there, remove what the folder contains.
             """
+        case .listsNothing: "Make the server list folders again, as it did when the account was made."
         case .authorityUnknown:
             """
             "ubiquitousctl account renew --ca-file FILE" gives it to an account that is signed in.

@@ -46,6 +46,7 @@ extension RemoteError.Reason {
         case .partsMissing: "parts-missing"
         case .accountReplaced: "account-replaced"
         case .markerDamaged: "marker-damaged"
+        case .listsNothing: "lists-nothing"
         case .authorityUnknown: "authority-unknown"
         }
     }

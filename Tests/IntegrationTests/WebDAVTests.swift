@@ -128,6 +128,33 @@ struct WebDAVTests {
     }
 
     @Test(.enabled(if: kind != nil, isMissing))
+    func `an account whose server lists nothing any more is neither gone nor one to create`() async throws {
+        let server = try WebDAVServer(#require(Self.kind), access: .basic)
+        let proxy = try FaultProxy(before: server.port)
+        defer { proxy.end() }
+        try await withTwoDevices { devices in
+            let url = "webdav://127.0.0.1:\(proxy.port)/dav/sync"
+            try await devices.account(devices.laptop).join(url, Self.credentials)
+            try await devices.store(devices.laptop).set("kept", .integer(1))
+            try await devices.account(devices.laptop).syncNow()
+            proxy.onRequest { request in
+                if request.method == "PROPFIND" { return .answer(ServerAnswer(405)) }
+                return request.method == "GET" && request.path.hasSuffix("/") ? .answer(ServerAnswer(403)) : nil
+            }
+            try await devices.laptop.restart()
+            let account = try devices.account(devices.laptop)
+            #expect(await errorName { try await account.syncNow() } == "BackendUnavailable")
+            #expect(try await account.state() == "offline")
+            #expect(try await account.property("LastErrorReason") == .string("lists-nothing"))
+            #expect(await errorName { try await account.signIn(url, Self.credentials) } == "BackendUnavailable")
+            proxy.onRequest(nil)
+            try await account.syncNow()
+            #expect(try await account.state() == "idle")
+            #expect(try await devices.store(devices.laptop).value("kept") == .integer(1))
+        }
+    }
+
+    @Test(.enabled(if: kind != nil, isMissing))
     func `a wrong password is refused, one that was changed is told, and a new one goes on`() async throws {
         try await withServer { devices, server in
             let account = try devices.account(devices.laptop)

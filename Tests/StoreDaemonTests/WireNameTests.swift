@@ -23,12 +23,13 @@ import Testing
         ]
         #expect(changes.map(\.wireNumber) == [0, 1, 2, 3, 16, 32])
         let failures: [RemoteError.Reason] = [
-            .folderMissing, .firstPartsMissing, .partsMissing, .accountReplaced, .markerDamaged, .authorityUnknown,
+            .folderMissing, .firstPartsMissing, .partsMissing, .accountReplaced, .markerDamaged, .listsNothing,
+            .authorityUnknown,
         ]
         #expect(
             failures.map(\.wireName) == [
                 "folder-missing", "first-parts-missing", "parts-missing", "account-replaced", "marker-damaged",
-                "authority-unknown",
+                "lists-nothing", "authority-unknown",
             ])
         let ends: [FormerValue.Reason] = [.replaced, .removed, .account, .merge, .initialSync]
         #expect(ends.map(\.wireName) == ["replaced", "removed", "account", "merge", "initial-sync"])

@@ -202,30 +202,29 @@ final class BlobAccount<Storage: BlobStorage> {
 
     /// Checks that the remote is still there.
     func checkRemote() async throws(RemoteError) {
-        do { try await storage.check(creatingFolder: false) } catch {
-            // It was there when the account was opened, so a missing drive is likelier than a deleted account.
-            throw error.code == .noAccount ? RemoteError(.unavailable, error.message, reason: error.reason) : error
-        }
+        do { try await storage.check(creatingFolder: false) } catch { throw error.ofKnownAccount }
     }
 
     /// Reads the markers, and returns the account that they show.
     func look() async throws(RemoteError) -> RemoteAccount {
         seen = nil
+        do throws(RemoteError) { return note(try await present()) } catch { throw error.ofKnownAccount }
+    }
+
+    /// Returns the identifiers that the markers show.
+    private func present() async throws(RemoteError) -> Set<Bits128> {
+        if let move = protection.move { return try await prepare(move) }
         let present: Set<Bits128>
-        if let move = protection.move {
-            present = try await prepare(move)
-        } else {
-            var found = try await markers.read(protection, expecting: identifiers)
-            do throws(RemoteError) { present = try await choose(among: found) } catch
-                where error.code == .reset
-            {
-                // Sync pauses until somebody decides, so one wrong answer is not enough.
-                found = try await markers.read(protection, expecting: identifiers)
-                present = try await choose(among: found)
-            }
-            try await noteFormerNames(found)
+        var found = try await markers.read(protection, expecting: identifiers)
+        do throws(RemoteError) { present = try await choose(among: found) } catch
+            where error.code == .reset
+        {
+            // Sync pauses until somebody decides, so one wrong answer is not enough.
+            found = try await markers.read(protection, expecting: identifiers)
+            present = try await choose(among: found)
         }
-        return note(present)
+        try await noteFormerNames(found)
+        return present
     }
 
     /// Records the identifiers that the markers show.
@@ -412,4 +411,12 @@ extension RemoteError {
         .keyNeeded,
         "The account has another key than this device. If one of your devices has replaced the key, enter the new "
             + "recovery phrase; if not, somebody else has put it there: resolve in favour of this device.")
+}
+
+extension RemoteError {
+    /// The same error, about an account that was opened before: a missing drive, or a server that stopped listing, is
+    /// likelier than a deleted account.
+    fileprivate var ofKnownAccount: RemoteError {
+        code == .noAccount ? RemoteError(.unavailable, message, reason: reason) : self
+    }
 }

@@ -154,7 +154,8 @@ final class WebDAVLister: Sendable {
         // A server that has stopped listing may have an account, and may list again.
         way = .unknown
         throw RemoteError(
-            .noAccount, "There is no account here yet, or none that was made while \(folder.host) lists no folders.")
+            .noAccount, "There is no account here that can be found while \(folder.host) lists no folders.",
+            reason: .listsNothing)
     }
 
     /// Checks that the folder accepts a file. Only then does an empty list mean that it has no account.

@@ -73,10 +73,9 @@ enum PresentAccount {
     /// Returns the error of signing in, given that of the remote.
     func failure(_ error: RemoteError, hasPhrase: Bool) -> RemoteError {
         switch (self, error.code) {
+        // It is not gone if there is a reason why it isn't found.
         case (.here, .noAccount) where !hasPhrase:
-            error.isFolderMissing
-                ? RemoteError(.unavailable, error.message, reason: error.reason)
-                : .accountGone
+            error.reason == nil ? .accountGone : RemoteError(.unavailable, error.message, reason: error.reason)
         case (.here(let file), .unencrypted) where file.isEncrypted == true && !hasPhrase: .plainInPlace
         case (.unreadable, .noAccount): Self.another
         default: error

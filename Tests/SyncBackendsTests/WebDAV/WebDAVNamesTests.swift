@@ -119,7 +119,10 @@ struct WebDAVNamesTests {
         // The same holds for a service that starts meanwhile.
         device.backend = try remote.makeBackend()
         for _ in 0..<2 {
-            await #expect { try await device.pull() } throws: { ($0 as? RemoteError)?.code == .noAccount }
+            await #expect { try await device.pull() } throws: { error in
+                let error = error as? RemoteError
+                return error?.code == .unavailable && error?.reason == .listsNothing
+            }
         }
         proxy.onRequest(nil)
         try await device.pull()
