@@ -58,6 +58,8 @@ public struct RemoteError: Error, Equatable, CustomStringConvertible {
         /// A server lists no folders, and no account can be found there without. It doesn't prove that there is none:
         /// the server may have listed them when the account was made.
         case listsNothing
+        /// A device that has this device's key of the account has replaced it.
+        case keyReplaced
         /// No authority that this device trusts has signed the server's certificate.
         case authorityUnknown
     }

@@ -178,6 +178,14 @@ extension ServiceMessages {
             "Wurde der Ordner gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an.",
         "If no device writes it again, it is removed after a month.":
             "Wenn kein Gerät sie neu schreibt, wird sie nach einem Monat entfernt.",
+        """
+        If nobody has it, "ubiquitousctl account replace-key" gives the account another key, without what was uploaded \
+        under this one.
+        """:
+            """
+        Hat sie niemand, gibt „ubiquitousctl account replace-key“ dem Konto einen anderen Schlüssel, ohne das, was \
+        unter diesem hochgeladen wurde.
+        """,
         "If the device that has them is lost, \"ubiquitousctl account forget\" ends the wait.":
             "Ist das Gerät verloren, das sie hat, beendet „ubiquitousctl account forget“ das Warten.",
         "If the server has an authority of its own, sign in with its certificate.":

@@ -132,6 +132,11 @@ extension RemoteError.Reason {
             is in an account there, remove what the folder contains.
             """
         case .listsNothing: "Make the server list folders again, as it did when the account was made."
+        case .keyReplaced:
+            """
+            If nobody has it, "ubiquitousctl account replace-key" gives the account another key, without what was uploaded \
+            under this one.
+            """
         case .authorityUnknown:
             """
             "ubiquitousctl account renew --ca-file FILE" gives it to an account that is signed in.

@@ -47,6 +47,7 @@ extension RemoteError.Reason {
         case .accountReplaced: "account-replaced"
         case .markerDamaged: "marker-damaged"
         case .listsNothing: "lists-nothing"
+        case .keyReplaced: "key-replaced"
         case .authorityUnknown: "authority-unknown"
         }
     }

@@ -24,12 +24,12 @@ import Testing
         #expect(changes.map(\.wireNumber) == [0, 1, 2, 3, 16, 32])
         let failures: [RemoteError.Reason] = [
             .folderMissing, .firstPartsMissing, .partsMissing, .accountReplaced, .markerDamaged, .listsNothing,
-            .authorityUnknown,
+            .keyReplaced, .authorityUnknown,
         ]
         #expect(
             failures.map(\.wireName) == [
                 "folder-missing", "first-parts-missing", "parts-missing", "account-replaced", "marker-damaged",
-                "lists-nothing", "authority-unknown",
+                "lists-nothing", "key-replaced", "authority-unknown",
             ])
         let ends: [FormerValue.Reason] = [.replaced, .removed, .account, .merge, .initialSync]
         #expect(ends.map(\.wireName) == ["replaced", "removed", "account", "merge", "initial-sync"])

@@ -303,7 +303,11 @@ import Testing
         let next = Self.key(7)
         let link = KeyLink(from: held.key, to: next.key.identifier, .replaced)
         storage.blobs["a/\(next.key.identifier)"] = SealedMarker(of: next.key, time: 6, links: [link]).bytes
-        #expect(await code { for _ in 0..<25 { try await a.sync() } } == .keyNeeded)
+        await #expect {
+            for _ in 0..<25 { try await a.sync() }
+        } throws: { error in
+            (error as? RemoteError)?.code == .keyNeeded && (error as? RemoteError)?.reason == .keyReplaced
+        }
         let holding = try #require(a.backend as? any KeyHolding)
         #expect(await code { try await holding.rejectOtherKeys(andSuccessors: false) } == .keyNeeded)
         // If a thief replaced it, the user can take the key back, in order to replace it.

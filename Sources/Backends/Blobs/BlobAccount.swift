@@ -268,16 +268,16 @@ final class BlobAccount<Storage: BlobStorage> {
     ) async throws(RemoteError) -> Set<Bits128> {
         if !Rule.encryptedWins.isOn, !found.plain.isEmpty { return try choosePlain(found) }
         let held = protection.held
+        let seen = try await markers.proving(found, notesOf: held?.key.identifier)
         let choice = MarkerChoice(
-            among: try await markers.proving(found, notesOf: held?.key.identifier), key: held?.key,
-            wasEncrypted: protection.isWanted,
-            rejected: held?.rejected ?? [], awaited: held?.awaited)
+            among: seen, key: held?.key, wasEncrypted: protection.isWanted, rejected: held?.rejected ?? [],
+            awaited: held?.awaited)
         switch choice {
         case .using:
             guard let held else { throw RemoteError.keyNeeded }
             return [Bits128(held.key.identifier)]
         case .keyNeeded(let key):
-            if held != nil { throw RemoteError.keyReplaced }
+            if let held { throw seen.hasSuccessor(of: held.key) ? RemoteError.keyReplaced : .otherKey }
             throw protection.isWanted ? RemoteError.keyNeeded : .encrypted(under: key)
         case .waiting: throw RemoteError.damagedMarker
         case .reset where isOpening && !found.sealed.isEmpty: throw RemoteError.keyNeeded
@@ -316,10 +316,7 @@ final class BlobAccount<Storage: BlobStorage> {
         guard case .key(var held) = protection else { throw RemoteError.keyNeeded }
         try await storage.check(creatingFolder: false)
         let seen = try await markers.proving(try await markers.read(protection), notesOf: held.key.identifier)
-        if !successors, seen.hasSuccessor(of: held.key) {
-            throw RemoteError(
-                .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.")
-        }
+        if !successors, seen.hasSuccessor(of: held.key) { throw RemoteError.keyReplaced }
         held.rejected = Set(seen.sealed.map(\.identifier)).subtracting([held.key.identifier])
         held.awaited = nil
         protection = .key(held)
@@ -408,6 +405,10 @@ extension RemoteError {
     }
 
     static let keyReplaced = RemoteError(
+        .keyNeeded, "Another device of the account has given it a new key. Enter its recovery phrase.",
+        reason: .keyReplaced)
+    /// The error for a key that may be somebody else's.
+    static let otherKey = RemoteError(
         .keyNeeded,
         "The account has another key than this device. If one of your devices has replaced the key, enter the new "
             + "recovery phrase; if not, somebody else has put it there: resolve in favour of this device.")

@@ -144,6 +144,8 @@ package struct AccountDescription: Sendable {
     /// Whether the error is that the remote answers, but the account's folder is missing; false if an older service
     /// doesn't say.
     package let isFolderMissing: Bool
+    /// Whether the error is that a device which has this device's key of the account has replaced it.
+    package let isKeyReplaced: Bool
     /// When the service will retry after an error; 0 if there is none.
     package let nextAttempt: UInt64
     /// When the next sync cycle is due; 0 if none is.
@@ -212,7 +214,9 @@ package struct AccountDescription: Sendable {
         defaultBackend = properties.string("DefaultBackend")
         freeBytes = properties["FreeBytes"] == nil ? .max : properties.integer("FreeBytes")
         databasesSetAside = properties.strings("DatabasesSetAside")
-        isFolderMissing = properties.string("LastErrorReason") == "folder-missing"
+        let reason = properties.string("LastErrorReason")
+        isFolderMissing = reason == "folder-missing"
+        isKeyReplaced = reason == "key-replaced"
         let name = properties.string("LastErrorName")
         let message = properties.string("LastErrorMessage")
         lastError =

@@ -135,7 +135,7 @@ struct ResolveCommand: ServiceCommand {
     private func plan(_ account: AccountDescription) throws -> String? {
         if account.isUnreadable, let error = account.lastError { throw error }
         let isForThisDevice = account.needsKey || account.isDamaged || account.lacksParts
-        if isForThisDevice, side == .remote, let error = account.lastError { throw error }
+        if isForThisDevice && side == .remote || account.isKeyReplaced, let error = account.lastError { throw error }
         if account.lacksParts { return "continue without what has not arrived" }
         if account.isReset || account.isDamaged { return "take the \(side.rawValue) values for right" }
         return account.needsKey ? "reject other keys than this device's" : nil
