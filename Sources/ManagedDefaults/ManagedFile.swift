@@ -28,6 +28,8 @@ package struct ManagedFile: Equatable, Sendable {
     package private(set) var users: [String]?
     /// The names of the groups to whose members the file applies; `nil` if it names none.
     package private(set) var groups: [String]?
+    /// The parts of Apple's profiles that are not read, such as `Often`, each with its keys from the outside in.
+    package private(set) var ignoredParts: Set<String> = []
 
     /// The size in bytes above which a file is refused.
     package static let maximumSize = 1 << 20
@@ -95,6 +97,9 @@ package struct ManagedFile: Equatable, Sendable {
                 let domain = name == ".GlobalPreferences" ? Self.globalDomain : name
                 try Self.check(domain: domain, place)
                 let parts = try Self.dictionary(place + [name], value)
+                for part in parts.keys where part != "Forced" && part != "Set-Once" {
+                    ignoredParts.insert(Self.path(place + [name, part]))
+                }
                 try Self.add(parts["Forced"], to: &forced[domain, default: [:]], place + [name, "Forced"])
                 try Self.add(parts["Set-Once"], to: &recommended[domain, default: [:]], place + [name, "Set-Once"])
             }
@@ -148,6 +153,8 @@ package struct ManagedFile: Equatable, Sendable {
     }
 
     private static func refusal(_ place: [Text]?, _ reason: String) -> Manifest.Refusal {
-        Manifest.Refusal(key: place.map { $0.map(\.string).joined(separator: " → ") }, reason: reason)
+        Manifest.Refusal(key: place.map(path), reason: reason)
     }
+
+    private static func path(_ place: [Text]) -> String { place.map(\.string).joined(separator: " → ") }
 }

@@ -116,6 +116,11 @@ extension ManagedDomain {
 }
 
 extension ManagedFile {
+    /// Whether the file applies to nobody: its lists of users and groups are empty.
+    package var isForNobody: Bool {
+        (users != nil || groups != nil) && (users ?? []).isEmpty && (groups ?? []).isEmpty
+    }
+
     /// Whether the file applies to a user: it names the user or one of the user's groups, or no users and no groups.
     fileprivate func isFor(_ user: ManagedUser) -> Bool {
         if users == nil && groups == nil { return true }

@@ -81,7 +81,26 @@ struct ManagedFileTests {
             </dict></dict></array>
             """)
         #expect(file.forced["NSGlobalDomain"] == ["all": .integer(1)])
-        #expect(file.recommended[notes] == ["once": .integer(1)])
+        #expect(file.recommended[notes] == ["once": .integer(1)] && file.ignoredParts.isEmpty)
+    }
+
+    @Test func `what a profile wants often is named as ignored`() throws {
+        let file = try file(
+            """
+            <key>PayloadContent</key><array>
+            <dict><key>PayloadType</key><string>com.apple.ManagedClient.preferences</string>
+            <key>PayloadContent</key><dict><key>org.example.Notes</key><dict><key>Often</key><array/></dict></dict></dict>
+            </array>
+            """)
+        #expect(file.ignoredParts == ["PayloadContent → org.example.Notes → Often"])
+    }
+
+    @Test(arguments: [
+        ("", false), ("<key>Users</key><array/>", true), ("<key>Users</key><array/><key>Groups</key><array/>", true),
+        ("<key>Users</key><array/><key>Groups</key><array><string>lab</string></array>", false),
+    ])
+    func `a file whose lists name nobody is for nobody`(_ lists: String, _ isForNobody: Bool) throws {
+        #expect(try file(lists).isForNobody == isForNobody)
     }
 
     @Test func `what is wrong is named with its key`() {

@@ -402,6 +402,10 @@ struct DefaultsCommandTests {
             #expect(!named.error.contains("\"root\""), "\(named)")
             let json = try await terminal.ctl("defaults", "--json", "managed", "check", terminal.file("names.plist"))
             #expect(json.code == 0 && json.error.isEmpty && json.output.contains("\"notes\":[\"this"), "\(json)")
+            try terminal.write("nobody.plist", "<plist version=\"1.0\"><dict><key>Users</key><array/></dict></plist>")
+            chmod(terminal.file("nobody.plist"), 0o644)
+            let nobody = try await terminal.ctl("defaults", "managed", "check", terminal.file("nobody.plist"))
+            #expect(nobody.code == 0 && nobody.error.contains("nobody.plist: it applies to nobody"), "\(nobody)")
             let installed = "ubiquitous-store/managed.d"
             try FileManager.default.createDirectory(
                 atPath: terminal.file(installed), withIntermediateDirectories: true)

@@ -6,7 +6,7 @@ internal import ManagedDefaults
 internal import PropertyList
 
 /// `managed check FILE…`: checks files of managed settings, as the service reads them. Also refuses probable mistakes
-/// that the service would accept, and notes names that only another machine may know.
+/// that the service would accept, and notes what has no effect and names that only another machine may know.
 enum ManagedCheck {
     /// - Parameter json: whether to print an array of JSON.
     static func run(_ words: [String], json: Bool = false) throws {
@@ -58,10 +58,21 @@ enum ManagedCheck {
                         + "and an asterisk")
             }
         }
+        return notes(on: file)
+    }
+
+    private static func notes(on file: ManagedFile) -> [String] {
+        let parts = file.ignoredParts.sorted().map {
+            "\($0) has no effect; the parts Forced and Set-Once of a profile have one"
+        }
+        if file.isForNobody {
+            return parts + ["it applies to nobody; name users or groups, or leave out Users and Groups for all users"]
+        }
         let users = (file.users ?? []).filter { LocalUser.uid(named: $0) == nil }.map { "user \(Output.quoted($0))" }
         let groups = (file.groups ?? []).filter { getgrnam($0) == nil }.map { "group \(Output.quoted($0))" }
-        return (users + groups).map {
-            "this machine knows no \($0); check the spelling, unless the file is for other machines"
-        }
+        return parts
+            + (users + groups).map {
+                "this machine knows no \($0); check the spelling, unless the file is for other machines"
+            }
     }
 }
