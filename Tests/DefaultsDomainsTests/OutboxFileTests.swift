@@ -105,6 +105,25 @@ struct OutboxFileTests {
         #expect("\(Outbox.Failure.version(2))" == "it is of version 2")
     }
 
+    @Test func `an outbox that can't be read doesn't replace one that was kept before`() throws {
+        try withDirectory { directory in
+            let file = OutboxFile(domain: "d", directory: directory)
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            for number in 1...11 {
+                try Data("torn \(number)".utf8).write(to: URL(filePath: directory + "/d.plist"))
+                #expect(file.read() == nil)
+            }
+            let kept = try FileManager.default.contentsOfDirectory(atPath: directory).filter {
+                $0.contains("unreadable")
+            }
+            #expect(kept.count == 9)
+            for (name, number) in [(".2", 2), (".9", 11), ("", 1)] {
+                let path = directory + "/d.plist.unreadable" + name
+                #expect(try String(contentsOfFile: path, encoding: .utf8) == "torn \(number)")
+            }
+        }
+    }
+
     @Test func `what is no file is no outbox`() throws {
         try withDirectory { directory in
             let file = OutboxFile(domain: "d", directory: directory)

@@ -199,10 +199,18 @@ package struct OutboxFile: Sendable {
             return .unreadable(error)
         } catch {
             guard settingAside else { return .none }
-            complain("The outbox \(path) can't be read (\(error)); it is kept as \(path).unreadable.")
-            rename(path, path + ".unreadable")
+            let kept = Self.nameForUnreadable(path)
+            complain("The outbox \(path) can't be read (\(error)); it is kept as \(kept).")
+            rename(path, kept)
             return .none
         }
+    }
+
+    /// Returns the name under which an unreadable file is kept: one that no other has, or the last of nine.
+    private static func nameForUnreadable(_ path: String) -> String {
+        let (first, last) = (path + ".unreadable", path + ".unreadable.9")
+        let names = [first] + (2...8).map { "\(first).\($0)" }
+        return names.first { access($0, F_OK) != 0 } ?? last
     }
 
     private func replace(_ path: String, by outbox: Outbox) -> Bool {
