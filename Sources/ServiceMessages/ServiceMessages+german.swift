@@ -176,8 +176,14 @@ extension ServiceMessages {
         """,
         "If it was deleted, \"ubiquitousctl account resolve local\" creates it again from this device.":
             "Wurde der Ordner gelöscht, legt „ubiquitousctl account resolve local“ ihn von diesem Gerät aus wieder an.",
-        "If no device writes it again, it is removed after a month.":
-            "Wenn kein Gerät sie neu schreibt, wird sie nach einem Monat entfernt.",
+        """
+        If no device writes it again, it is removed after a month; if no value is missing here, you can remove it now \
+        and lose nothing.
+        """:
+            """
+        Wenn kein Gerät sie neu schreibt, wird sie nach einem Monat entfernt; fehlt hier kein Wert, können Sie sie \
+        auch gleich entfernen, ohne etwas zu verlieren.
+        """,
         """
         If nobody has it, "ubiquitousctl account replace-key" gives the account another key, without what was uploaded \
         under this one.

@@ -58,4 +58,25 @@ import Testing
         #expect(!place.names("h").contains(String(name.dropFirst(2))))
         #expect(try await a.sync().problems == [])
     }
+
+    @Test func `a head that was cut short may be removed by hand, as its message says, and nothing is lost`()
+        async throws
+    {
+        let place = try Place()
+        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
+        try await a.signIn()
+        try await a.sync()
+        try await b.signIn(creating: false)
+        try b.set(store, "b", .integer(1))
+        try await b.sync()
+        let name = b.headName
+        try place.write(name, Array(try place.read(name).prefix(40)))
+        let problems = try await a.sync().problems
+        #expect(problems.count == 1 && problems[0].hasSuffix("you can remove it now and lose nothing."), "\(problems)")
+        try place.remove(name)
+        #expect(try await a.sync().problems == [])
+        try await b.sync()
+        try await a.sync()
+        #expect(try a.values(store).count == 1)
+    }
 }

@@ -203,7 +203,9 @@ final class HeadFolder<Storage: BlobStorage> {
         _ problems: inout [String]
     ) async throws(RemoteError) -> FoundHead? {
         func noteUnreadable(_ sentence: String) {
-            problems.append(sentence + " If no device writes it again, it is removed after a month.")
+            problems.append(
+                sentence + " If no device writes it again, it is removed after a month; if no value is missing here, "
+                    + "you can remove it now and lose nothing.")
             unreadable.append(HeadFile(name: name, digest: Head.digest(of: bytes)))
         }
         let written: WrittenHead
