@@ -693,6 +693,9 @@ extension ServiceMessages {
         belegen. Er versucht es später erneut.
         """,
         "The service is ending.": "Der Dienst wird gerade beendet.",
+        "The service isn't running, and isn't installed for this bus.":
+            "Der Dienst läuft nicht und ist für diesen Bus nicht installiert.",
+        "The service isn't running.": "Der Dienst läuft nicht.",
         "The service's data can't be read or written: {1}.":
             "Die Daten des Dienstes lassen sich nicht lesen oder schreiben: {1}.",
         "The side is \"local\" or \"remote\".": "Als Seite ist „local“ oder „remote“ möglich.",

@@ -123,8 +123,14 @@ extension UbiquitousStoreError {
         guard let error = error as? BusError else { return error }
         // libsystemd's error for a timeout; from the bus the same name means that the service is gone.
         let code = error == .noReply("Method call timed out") ? .timedOut : code(of: error.name)
-        return UbiquitousStoreError(code, error.message, cause: error)
+        return UbiquitousStoreError(code, sentences[error.name] ?? error.message, cause: error)
     }
+
+    /// Sentences in place of those that a bus has for other programs' developers.
+    private static let sentences = [
+        "org.freedesktop.DBus.Error.ServiceUnknown": "The service isn't running, and isn't installed for this bus.",
+        "org.freedesktop.DBus.Error.NameHasNoOwner": "The service isn't running.",
+    ]
 
     /// Returns the code of an error's name on the bus; `nil` for "".
     static func code(named name: String) -> Code? { name.isEmpty ? nil : code(of: name) }

@@ -157,6 +157,18 @@ struct ServiceConnectionTests {
         }
     }
 
+    @Test(arguments: [
+        ("ServiceUnknown", "The name is not activatable"),
+        ("ServiceUnknown", "The name org.example.A was not provided by any .service files"),
+        ("NameHasNoOwner", "The name does not have an owner"),
+    ])
+    func `a service that is not there is named in the same words, whatever the bus says`(_ word: String, _ said: String)
+    {
+        let name = "org.freedesktop.DBus.Error." + word
+        let error = UbiquitousStoreError.mapping(BusError(name: name, message: said)) as? UbiquitousStoreError
+        #expect(error?.code == .serviceUnavailable && error?.message.hasPrefix("The service isn't running") == true)
+    }
+
     @Test func `a bus that is not there is an error that says so`() async throws {
         let error = await code {
             _ = try await ServiceConnection.open(.address("unix:path=/nonexistent/bus"), description: "test")

@@ -57,7 +57,7 @@ import UbiquitousStoreTesting
             try terminal.write("in.json", #"{"a": 1}"#)
             for line in Self.onStores + Self.onAccounts {
                 let result = try await terminal.ctl2(line + (line == ["import"] ? [terminal.file("in.json")] : []))
-                expect(result, 4, "ubiquitousctl: ", "--bus")
+                expect(result, 4, "ubiquitousctl: The service isn't running", "--bus")
             }
             let doctor = try await terminal.ctl("doctor")
             #expect(doctor.code == 4)
