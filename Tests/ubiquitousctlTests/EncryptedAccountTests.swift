@@ -292,6 +292,19 @@ import UbiquitousStoreTesting
         }
     }
 
+    @Test func `where the account is gone, the doctor finds nothing wrong with its key`() async throws {
+        try await Terminal.with { terminal in
+            let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)
+            let url = "folder://" + folder
+            expect(try await terminal.ctl("account", "sign-in", url, "--encrypt"), 0)
+            expect(try await terminal.ctl("synchronize", "--wait"), 0)
+            try FileManager.default.removeContents(ofDirectory: folder)
+            let doctor = try await terminal.ctl("doctor", url)
+            #expect(doctor.code == 3 && doctor.output.contains("WRONG  sign-in: "), "\(doctor)")
+            #expect(!doctor.output.contains("WRONG  key: "), "\(doctor)")
+        }
+    }
+
     @Test func `words that would do nothing are refused where another account is, and name the way out`() async throws {
         try await Terminal.with { terminal in
             let folder = try terminal.device.directory.makeDirectory("folder", mode: 0o700)

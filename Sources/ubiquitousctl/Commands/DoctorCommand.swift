@@ -296,7 +296,9 @@ private struct Finding: Sendable {
     ///   - isNamed: whether the user has named the remote; otherwise it is the account's.
     ///   - account: the account that is signed in; `nil` if it is elsewhere.
     init(_ step: BackendStep, isNamed: Bool, of account: AccountDescription?) {
-        let isOthers = step.step == "key" && !step.isPassed && account?.isReset == true
+        // Where the account isn't any more, nothing is known of its key.
+        let isGone = step.step == "key" && step.code == .noAccount && account != nil
+        let isOthers = step.step == "key" && !step.isPassed && !isGone && account?.isReset == true
         let detail = isOthers ? "An account under another key than this device's is here." : step.detail
         let isKept = step.step == "leftovers" && account?.isPhraseUnconfirmed == true
         let advice: String? =
@@ -313,7 +315,8 @@ private struct Finding: Sendable {
                     ? "Name the file of its certificate with --ca-file, here and for signing in."
                     : "\"ubiquitousctl account renew --ca-file FILE\" takes its certificate."
             } else { nil }
-        self.init(step.step, detail + (advice.map { "\n\($0)" } ?? ""), isPassed: step.isRight && !isKept)
+        let name = isGone ? "sign-in" : step.step
+        self.init(name, detail + (advice.map { "\n\($0)" } ?? ""), isPassed: step.isRight && !isKept)
     }
 
     /// Makes the finding for a check that was not done, with the reason.
