@@ -8,7 +8,7 @@ enum LocalUser {
     /// - Throws: ``Failure`` if there is no such user.
     static func uid(of user: String) throws -> UInt32 {
         if let uid = uid(named: user) { return uid }
-        if let uid = UInt32(user), name(of: uid) != nil { return uid }
+        if let uid = uid(inDigits: user), name(of: uid) != nil { return uid }
         throw Failure(.usage, "There is no user \(Output.quoted(user)) on this machine.")
     }
 
@@ -20,6 +20,9 @@ enum LocalUser {
             .unreachable, "The bus serves only users that this machine knows, and it knows no user \(uid).",
             advice: "Add the user to /etc/passwd, or run this as another user.")
     }
+
+    /// Returns the uid that a word is, as "id -u" prints it: without a sign and leading zeros. `nil` if it is none.
+    static func uid(inDigits word: String) -> UInt32? { UInt32(word).flatMap { "\($0)" == word ? $0 : nil } }
 
     static func uid(named name: String) -> UInt32? { getpwnam(name)?.pointee.pw_uid }
 

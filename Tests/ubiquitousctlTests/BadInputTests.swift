@@ -92,6 +92,7 @@ import UbiquitousStoreTesting
         ["account", "sign-in", "webdavs://me:secret@host/"],
         ["account", "resolve", "both"], ["account", "rename", ""], ["account", "forget"], ["doctor", "nonsense"],
         ["get", "--user", "no such user", "key"], ["get", "--bus", "nonsense", "key"],
+        ["get", "--user", "+0", "key"], ["get", "--user", "00", "key"], ["admin", "adopt", "u1", "+0"],
         ["account", "sign-in", "folder:///x", "--password-file", "/nonexistent"],
     ])
     func `a command line that isn't right ends with 2 and changes nothing`(line: [String]) async throws {

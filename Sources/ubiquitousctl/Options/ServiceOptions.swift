@@ -59,7 +59,7 @@ struct ServiceOptions: ParsableArguments {
     /// - Throws: ``Failure`` if there is no such user, or if it is another user and the caller isn't root.
     func uid() throws -> UInt32 {
         guard let user else { return geteuid() }
-        guard let uid = UInt32(user) ?? LocalUser.uid(named: user) else {
+        guard let uid = LocalUser.uid(inDigits: user) ?? LocalUser.uid(named: user) else {
             throw Self.noUser(user)
         }
         guard uid == geteuid() || geteuid() == 0 else {
