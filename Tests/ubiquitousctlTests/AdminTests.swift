@@ -527,6 +527,8 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("admin", "restore", there), 2, "can't be unpacked: tar: ", "admin backup")
             #expect(try await terminal.ctl("admin", "restore", there).error.split(separator: "\n").count == 2)
             expect(try await terminal.ctl("admin", "restore", terminal.file("none")), 2, "can't be read")
+            expect(try await terminal.ctl("admin", "backup", ""), 2, "\"\" can't be made")
+            expect(try await terminal.ctl("admin", "restore", ""), 2, "\"\" can't be read")
             expect(try await terminal.ctl("admin", "restore", "--as", "x", terminal.file("there")), 2, "OLD=NEW")
             expect(try await terminal.ctl("admin", "adopt", "u1.x.2", "nobody"), 2, "There is no data \"u1.x.2\"")
             expect(try await terminal.ctl("admin", "adopt", "u1.x.2", "no-such-user"), 2, "There is no user")

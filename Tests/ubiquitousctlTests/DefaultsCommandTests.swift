@@ -406,6 +406,9 @@ struct DefaultsCommandTests {
             chmod(terminal.file("nobody.plist"), 0o644)
             let nobody = try await terminal.ctl("defaults", "managed", "check", terminal.file("nobody.plist"))
             #expect(nobody.code == 0 && nobody.error.contains("nobody.plist: it applies to nobody"), "\(nobody)")
+            expect(
+                try await terminal.ctl("defaults", "managed", "check", ""), 2, "ubiquitousctl: \"\": it can't be opened"
+            )
             let installed = "ubiquitous-store/managed.d"
             try FileManager.default.createDirectory(
                 atPath: terminal.file(installed), withIntermediateDirectories: true)

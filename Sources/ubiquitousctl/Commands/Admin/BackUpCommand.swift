@@ -53,7 +53,7 @@ struct BackUpCommand: ServiceCommand {
         guard archive >= 0 else {
             let error = errno
             throw Failure(
-                .usage, "\(Output.printable(file)) can't be made: \(String(cString: strerror(error))).",
+                .usage, "\(Output.quoted(file)) can't be made: \(String(cString: strerror(error))).",
                 advice: error == EEXIST ? "Name another file: a backup never overwrites one." : nil)
         }
         return archive
@@ -70,7 +70,7 @@ struct BackUpCommand: ServiceCommand {
         let tar = ["tar"] + ServiceOwner.compression(of: file) + ["-C", directory, "--sparse", "-c", "."]
         guard owner.run(tar, output: archive) == 0, fsync(archive) == 0 else {
             unlink(file)
-            throw Failure(.refused, "Tar could not write \(Output.printable(file)).")
+            throw Failure(.refused, "Tar could not write \(Output.quoted(file)).")
         }
         return String(decoding: list, as: UTF8.self).split(separator: "\n").map(String.init)
     }

@@ -195,7 +195,7 @@ struct RestoreDataCommand: ServiceCommand {
         let stateDirectory = owner.stateDirectory
         let archive = open(file, O_RDONLY | O_CLOEXEC)
         guard archive >= 0 else {
-            throw Failure(.usage, "\(Output.printable(file)) can't be read: \(String(cString: strerror(errno))).")
+            throw Failure(.usage, "\(Output.quoted(file)) can't be read: \(String(cString: strerror(errno))).")
         }
         defer { close(archive) }
         return try Interruption.deferring {
@@ -300,10 +300,10 @@ struct RestoreDataCommand: ServiceCommand {
         let arrived = ArrivedData.all(in: place, besides: present)
         let users = Set(arrived.map(\.user))
         if let user = named.first(where: { !users.contains($0) }) {
-            throw Failure(.usage, "There is no data of \(Output.quoted(user)) in \(Output.printable(file)).")
+            throw Failure(.usage, "There is no data of \(Output.quoted(user)) in \(Output.quoted(file)).")
         }
         let wanted = arrived.filter { only.isEmpty || only.contains($0.user) }
-        if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.printable(file)).") }
+        if wanted.isEmpty { throw Failure(.usage, "There is nothing to restore in \(Output.quoted(file)).") }
         if !renamed.isEmpty { try checkHeirs(wanted, try newNames()) }
         // Skip data that was set aside in the archive and is also set aside here.
         let new = wanted.filter { !present.contains($0.name) }

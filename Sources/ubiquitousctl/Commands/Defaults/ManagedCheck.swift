@@ -17,15 +17,16 @@ enum ManagedCheck {
         var isRight = true
         for path in words.dropFirst() {
             var result: [Text: Value] = ["file": .string(Text(path))]
+            let name = path.isEmpty ? Output.quoted(path) : path
             do {
                 let notes = try check(path)
                 if !notes.isEmpty { result["notes"] = .strings(notes) }
                 if !json {
-                    Output.print("\(path): right")
-                    for note in notes { Output.remark(Sentence(verbatim: "\(path): \(note)")) }
+                    Output.print("\(name): right")
+                    for note in notes { Output.remark(Sentence(verbatim: "\(name): \(note)")) }
                 }
             } catch {
-                if !json { Output.complain("\(path): \(error)") }
+                if !json { Output.complain("\(name): \(error)") }
                 result["error"] = .string(Text("\(error)"))
                 isRight = false
             }
