@@ -10,7 +10,7 @@ internal import StoreDaemon
 extension Command {
     /// Returns the files' settings, overridden by the command line, and what is wrong in the files, in sentences.
     func effectiveSettings() throws -> (settings: Settings, errors: [String]) {
-        var (settings, errors) = try readSettings() ?? (Settings(), [])
+        var (settings, errors, _) = try readSettings() ?? (Settings(), [], SettingsPlaces())
         if let logLevel { settings.logLevel = logLevel }
         if let deviceName { settings.deviceName = deviceName }
         if let idleExit { settings.ask(forIdleExit: .seconds(idleExit)) }
@@ -33,16 +33,18 @@ extension Command {
     /// Reports everything that is wrong with the settings, as the service's user finds them.
     func checkSettings() throws {
         if effectiveMode == .system { ServiceUser.become() }
-        guard let path = effectiveSettingsFile, let (written, errors) = try complaining(readSettings) else {
+        guard let path = effectiveSettingsFile, let (written, errors, places) = try complaining(readSettings) else {
             return print(
                 "There are no settings\(effectiveSettingsFile.map { " in \($0)" } ?? ""); the defaults apply.")
         }
         var settings = written
         let state = try stateDirectory ?? defaultStateDirectory()
         overrideFolderRoots(of: &settings)
-        let all =
-            errors + settings.contradictions + settings.accountContradictions(Backends.make)
+        let contradictions =
+            settings.contradictions + settings.accountContradictions(Backends.make)
             + DefaultAuthority(settings.defaultAccount).errors
+        let all =
+            errors + contradictions.map(places.naming)
             + settings.folderRoots.compactMap { FolderRootCheck.problem($0, besides: state) }
         if all.isEmpty { return print("\(path) is valid.") }
         for error in all { logger.critical("\(error)") }
@@ -72,8 +74,9 @@ extension Command {
     }
 
     /// Reads the file, and the files in the directory of its name with ".d", sorted by name.
-    /// - Returns: the settings and the errors; `nil` if there is no file and the command line names none.
-    private func readSettings() throws -> (settings: Settings, errors: [String])? {
+    /// - Returns: the settings, the errors, and where keys are set; `nil` if there is no file and the command line names
+    ///   none.
+    private func readSettings() throws -> (settings: Settings, errors: [String], places: SettingsPlaces)? {
         guard let path = effectiveSettingsFile else { return nil }
         var files: [SettingsFile] = []
         var unreadable: [String] = []
@@ -94,10 +97,11 @@ extension Command {
             }
         }
         if files.isEmpty && unreadable.isEmpty { return nil }
-        var (settings, errors) = Settings.read(files)
+        var places = SettingsPlaces()
+        var (settings, errors) = Settings.read(files, &places)
         // It isn't known which accounts the unreadable files allow.
         if !unreadable.isEmpty { settings.backends = [] }
-        return (settings, unreadable + errors.map { "\($0)." })
+        return (settings, unreadable + errors.map { "\($0)." }, places)
     }
 }
 

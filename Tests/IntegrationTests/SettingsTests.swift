@@ -316,7 +316,9 @@ struct SettingsTests {
         try Data("[Sync]\nDefaultAuthority=/etc/passwd\nDefaultAccount=webdavs://a/b\n".utf8)
             .write(to: URL(filePath: drop + "/a.conf"))
         let strange = try await run([Device.program(), "--check-configuration", "--configuration", path])
-        #expect(strange.error.contains("DefaultAuthority=/etc/passwd has no certificate in PEM"), "\(strange)")
+        #expect(
+            strange.error.contains("a.conf, line 2: DefaultAuthority=/etc/passwd has no certificate in PEM"),
+            "\(strange)")
         try Data("[Sync]\nDefaultAccount=webdavs://user:a-secret@a/b?c\n".utf8)
             .write(to: URL(filePath: drop + "/a.conf"))
         let open = try await run([Device.program(), "--check-configuration", "--configuration", path])

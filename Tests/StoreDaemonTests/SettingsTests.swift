@@ -225,6 +225,23 @@ struct SettingsTests {
         #expect(Settings().contradictions.isEmpty)
     }
 
+    @Test func `what contradicts itself is named with the line of the first key in it that a file sets`() {
+        var places = SettingsPlaces()
+        let (settings, errors) = Settings.read(
+            [
+                SettingsFile(
+                    path: "/a",
+                    text: "[Domain]\nTotalBytes=4M\n[Sync]\nFolderRoot=/srv\nDefaultAccount=webdavs://a@b/x"),
+                SettingsFile(path: "/a.d/1", text: "\n[Sync]\nDefaultAccount=webdavs://c@d/x\nLongestPoll=1"),
+            ], &places)
+        #expect(errors.isEmpty)
+        let named = settings.contradictions.map(places.naming)
+        #expect(named.map { $0.prefix(15) } == ["/a.d/1, line 4:", "/a.d/1, line 3:"], "\(named)")
+        for sentence in ["TotalBytes= of a store is more.", "FolderRoot=/srv can't be used.", "Nothing is set."] {
+            #expect(places.naming(sentence) == sentence)
+        }
+    }
+
     @Test func `the default account's address has the user's name and number`() throws {
         let settings = try Settings(file: "[Sync]\nDefaultAccount=webdavs://host/%u/%U/100%%")
         let account = try #require(settings.defaultAccount)

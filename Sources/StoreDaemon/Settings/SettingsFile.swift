@@ -25,6 +25,14 @@ extension Settings {
     /// Reads files of settings. Later files take precedence.
     /// - Returns: the settings that are right, and an error for each line that isn't.
     package static func read(_ files: [SettingsFile]) -> (settings: Settings, errors: [SettingsError]) {
+        var places = SettingsPlaces()
+        return read(files, &places)
+    }
+
+    /// Reads files of settings, and notes where they set their keys.
+    package static func read(
+        _ files: [SettingsFile], _ places: inout SettingsPlaces
+    ) -> (settings: Settings, errors: [SettingsError]) {
         var settings = Settings()
         var errors: [SettingsError] = []
         for file in files {
@@ -34,7 +42,10 @@ extension Settings {
             let text = file.text.first == "\u{FEFF}" ? file.text.dropFirst() : file.text[...]
             let lines = text.split(omittingEmptySubsequences: false) { ["\n", "\r\n", "\r"].contains($0) }
             for (index, line) in lines.enumerated() {
-                do { try reader.read(trimmed(line), into: &settings) } catch {
+                do {
+                    let entry = try reader.read(trimmed(line), into: &settings)
+                    if let entry { places.note(entry, file.path, line: index + 1) }
+                } catch {
                     errors.append(SettingsError(file: file.path, line: index + 1, reason: error.reason))
                 }
             }
@@ -64,8 +75,10 @@ private struct SettingsReader {
     private var isBelowUnknown = false
     private var seen: Set<String> = []
 
-    mutating func read(_ line: Substring, into settings: inout Settings) throws(LineError) {
-        guard let first = line.first, first != "#", first != ";" else { return }
+    /// Reads a line.
+    /// - Returns: the key that it sets; `nil` if it sets none.
+    mutating func read(_ line: Substring, into settings: inout Settings) throws(LineError) -> SettingsEntry? {
+        guard let first = line.first, first != "#", first != ";" else { return nil }
         if first == "[" {
             (section, isBelowUnknown) = (nil, true)
             do { section = try name(ofSection: line) } catch {
@@ -73,15 +86,17 @@ private struct SettingsReader {
                 if !rest.isEmpty { keepClosed(rest, &settings) }
                 throw error
             }
-            return isBelowUnknown = false
+            isBelowUnknown = false
+            return nil
         }
-        do { try readEntry(line, into: &settings) } catch {
+        do { return try readEntry(line, into: &settings) } catch {
             if error.mayRestrict { keepClosed(line, &settings) }
             throw error
         }
     }
 
-    private mutating func readEntry(_ line: Substring, into settings: inout Settings) throws(LineError) {
+    private mutating func readEntry(_ line: Substring, into settings: inout Settings) throws(LineError) -> SettingsEntry
+    {
         guard let equals = line.firstIndex(of: "=") else {
             throw LineError(reason: "it is not a [Section], a Key=value pair or a # comment")
         }
@@ -98,6 +113,7 @@ private struct SettingsReader {
                 reason: "\(key)=\(value.prefix(80)) is not valid; allowed: \(entry.allowed)",
                 mayRestrict: entry.isRestriction)
         }
+        return entry
     }
 
     /// Applies the restriction that a wrong line may have been meant to set. There are two: `Backends=`, without which
