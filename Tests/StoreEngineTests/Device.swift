@@ -196,6 +196,11 @@ enum SQLite {
 
     private final class Rows { var rows: [[String]] = [] }
 
+    private typealias HighWater = @convention(c) (Int32) -> Int64
+
+    /// Returns the most memory that SQLite has had since the last call, in bytes, and begins anew with what it has now.
+    static func memoryPeak() -> Int { Int(function("sqlite3_memory_highwater", HighWater.self)(1)) }
+
     static func run(_ statements: String, _ path: String) throws -> [[String]] {
         var connection: OpaquePointer?
         _ = function("sqlite3_open", Open.self)(path, &connection)

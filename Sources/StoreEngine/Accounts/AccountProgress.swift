@@ -71,7 +71,7 @@ package struct AccountProgress {
         try database.write { db in
             try db.run(sql: "UPDATE account SET pushed = 0 WHERE id = ?", arguments: [account])
             try db.run(
-                sql: "UPDATE replica SET published = 0, counted = NULL WHERE account = ? AND published <> 0",
+                sql: "UPDATE OR FAIL replica SET published = 0, counted = NULL WHERE account = ? AND published <> 0",
                 arguments: [account])
         }
         database.account.lastPush = 0

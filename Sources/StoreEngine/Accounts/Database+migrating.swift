@@ -61,11 +61,11 @@ extension Database {
         let shown = ([Account.none, Account.device] + accounts).map(String.init).joined(separator: ", ")
         try execute(
             sql: """
-                UPDATE store SET generation = 1 + max(generation, coalesce(
+                UPDATE OR FAIL store SET generation = 1 + max(generation, coalesce(
                     (SELECT max(change.generation) FROM replica JOIN change ON \(ChangeID.isOf("replica.id"))
                      WHERE replica.store = store.id AND replica.account IN (\(shown))), 0))
                 WHERE identifier NOT GLOB '!*';
-                UPDATE store SET known_from = generation WHERE identifier NOT GLOB '!*'
+                UPDATE OR FAIL store SET known_from = generation WHERE identifier NOT GLOB '!*'
                 """)
     }
 }

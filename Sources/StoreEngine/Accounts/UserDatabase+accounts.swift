@@ -213,7 +213,6 @@ extension UserDatabase {
     private func offerUnsignedValues(to account: Account, under origin: Origin, _ db: Database) throws {
         let unsigned = "(SELECT id FROM replica WHERE account = \(Account.none))"
         try db.execute(sql: "DELETE FROM context WHERE replica IN \(unsigned)")
-        // With OR FAIL, SQLite doesn't keep all former rows to undo the statement alone. An error ends the transaction.
         try db.execute(
             sql: """
                 UPDATE OR FAIL change SET provisional = 1, n = NULL, cause = iif(value IS NULL, :dropped, cause),
@@ -223,7 +222,7 @@ extension UserDatabase {
             arguments: ["dropped": Cause.dropped.rawValue, "origin": Int64(bitPattern: origin.bits)])
         try db.execute(
             sql: """
-                UPDATE replica SET account = :account, published = 0, counted = NULL,
+                UPDATE OR FAIL replica SET account = :account, published = 0, counted = NULL,
                     downloaded = :downloaded AND store IN \(AccountProgress.replicatedStores)
                     WHERE account = \(Account.none) AND NOT EXISTS
                     (SELECT 1 FROM replica AS other WHERE other.account = :account AND other.store = replica.store)

@@ -76,6 +76,8 @@ final class Connection {
             // sixth off a commit compared with 4 KiB, and 1 KiB no more.
             // The cache has 512 KiB, because the stores hold the entries in memory, not SQLite. What it sorts, and what
             // it keeps to undo a statement, can be as much as the database, so beyond 64 KiB that goes to a file.
+            // Statements that change many rows say OR FAIL, with which SQLite keeps nothing: an error ends the transaction
+            // anyway.
             try db.execute(
                 sql: """
                     PRAGMA page_size = 2048;

@@ -54,7 +54,7 @@ package struct Origins {
                     DELETE FROM context WHERE replica IN (SELECT id FROM replica WHERE account > 0 AND NOT downloaded)
                     """)
             try db.execute(
-                sql: "UPDATE change SET origin = ? WHERE id IN (\(Self.defaults))",
+                sql: "UPDATE OR FAIL change SET origin = ? WHERE id IN (\(Self.defaults))",
                 arguments: [Int64(bitPattern: next.bits)])
             return true
         }
@@ -194,12 +194,14 @@ extension Database {
             """
         try execute(
             sql: """
-                UPDATE replica SET published = 0, pending = NULL WHERE id IN (SELECT replica FROM change WHERE origin = ?)
+                UPDATE OR FAIL replica SET published = 0, pending = NULL
+                    WHERE id IN (SELECT replica FROM change WHERE origin = ?)
                 """,
             arguments: [Int64(bitPattern: left.bits)])
         try execute(
             sql: """
-                UPDATE change SET origin = :next, n = NULL, cause = iif(\(Cause.isOwn), cause, \(Cause.written.rawValue))
+                UPDATE OR FAIL change
+                    SET origin = :next, n = NULL, cause = iif(\(Cause.isOwn), cause, \(Cause.written.rawValue))
                     WHERE origin = :left AND (\(Cause.isOwn) OR (\(isEntry)))
                 """,
             arguments: arguments)

@@ -183,8 +183,8 @@ struct Salvage {
         let base = Int64(self.generation(after: saved))
         try db.setProperty("generation", base)
         if base != Int64(generation) {
-            try db.execute(sql: "UPDATE store SET generation = ?, known_from = ?", arguments: [base, base])
-            try db.execute(sql: "UPDATE change SET generation = ?", arguments: [base])
+            try db.execute(sql: "UPDATE OR FAIL store SET generation = ?, known_from = ?", arguments: [base, base])
+            try db.execute(sql: "UPDATE OR FAIL change SET generation = ?", arguments: [base])
         }
         if saved.changes > 0 { try db.saveOrigin(origin) }
         for identifier in saved.encrypted.union(saved.formerNames.keys) {

@@ -20,7 +20,8 @@ extension UserDatabase {
         try write { db in
             try db.execute(
                 sql: """
-                    UPDATE store SET generation = max(generation + 1, :base), known_from = max(generation + 1, :base)
+                    UPDATE OR FAIL store
+                        SET generation = max(generation + 1, :base), known_from = max(generation + 1, :base)
                     """,
                 arguments: ["base": Int64(base)])
             try db.setProperty("generation", Int64(base))
