@@ -16,9 +16,6 @@ extension Database {
         from source: Account, to target: Account, ids: ReplicaIDs, under origin: Origin, time: UInt64,
         stores: String = "true", changes: String = "true", replaces: Bool = false
     ) throws {
-        let known = """
-            FROM change AS known WHERE \(ChangeID.isOf("migrated.target", "known")) AND known.key = migrated.key
-            """
         let accounts: StatementArguments = ["source": source.id, "target": target.id]
         try execute(
             sql: """
@@ -28,28 +25,50 @@ extension Database {
                     FROM replica WHERE account = :source AND store IN (SELECT id FROM store WHERE \(stores))
                 """,
             arguments: accounts)
-        try execute(
+        // One store after the other, because SQLite keeps what it groups and sorts, with the values.
+        let replicas = try Row.fetchAll(
+            self,
             sql: """
-                INSERT INTO change
+                SELECT source.id, target.id FROM replica AS source JOIN replica AS target USING (store)
+                WHERE source.account = :source AND target.account = :target
+                    AND store IN (SELECT id FROM store WHERE \(stores))
+                """,
+            arguments: accounts)
+        let values: StatementArguments = [
+            "origin": Int64(bitPattern: origin.bits), "cause": Cause.migrated.rawValue,
+            "dropped": Cause.dropped.rawValue, "time": Int64(bitPattern: time), "replaces": replaces,
+        ]
+        for row in replicas {
+            let (source, target): (Int64, Int64) = try (row.decode(atIndex: 0), row.decode(atIndex: 1))
+            try migrate(fromReplica: source, to: target, changes: changes, values)
+        }
+    }
+
+    /// Copies values of one replica to another, as ``migrate(from:to:ids:under:time:stores:changes:replaces:)`` does.
+    /// - Parameter values: what the new rows have in common, and whether they may replace others.
+    private func migrate(
+        fromReplica source: Int64, to target: Int64, changes: String, _ values: StatementArguments
+    ) throws {
+        let known = """
+            FROM change AS known WHERE \(ChangeID.isOf("migrated.target", "known")) AND known.key = migrated.key
+            """
+        try run(
+            sql: """
+                INSERT OR FAIL INTO change
                     (id, generation, key, value, provisional, wall, counter, origin, cause, time)
-                SELECT \(ChangeID.of("target", "last + row_number() OVER (PARTITION BY target ORDER BY sequence)")),
+                SELECT \(ChangeID.of("target", "last + row_number() OVER (ORDER BY sequence)")),
                     generation, key, value, 1, wall, counter, :origin, iif(value IS NULL, :dropped, :cause), :time
                 FROM (
                     SELECT target.id AS target, target.downloaded AS arrived, source.published,
                         change.*, max(change.sequence),
                         max(target.sequence, \(ChangeID.lastSequence(of: "target.id"))) AS last
-                    FROM replica AS source JOIN replica AS target USING (store)
-                        JOIN change ON \(ChangeID.isOf("source.id"))
-                    WHERE source.account = :source AND target.account = :target
-                        AND store IN (SELECT id FROM store WHERE \(stores))
-                    GROUP BY target.id, key) AS migrated
+                    FROM replica AS source JOIN replica AS target JOIN change ON \(ChangeID.isOf("source.id"))
+                    WHERE source.id = :source AND target.id = :target
+                    GROUP BY key) AS migrated
                 WHERE \(changes) AND value IS NOT (SELECT known.value \(known) ORDER BY known.id DESC LIMIT 1)
                     AND (:replaces AND NOT arrived OR NOT EXISTS (SELECT 1 \(known)))
                 """,
-            arguments: accounts + [
-                "origin": Int64(bitPattern: origin.bits), "cause": Cause.migrated.rawValue,
-                "dropped": Cause.dropped.rawValue, "time": Int64(bitPattern: time), "replaces": replaces,
-            ])
+            arguments: values + ["source": source, "target": target])
     }
 
     /// Gives every store a new generation, from which alone changes are known, because its visible values may have
