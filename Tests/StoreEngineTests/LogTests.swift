@@ -28,6 +28,31 @@ import Testing
         #expect(longest > 4 << 20 && longest < 5 << 20, "\(longest)")
     }
 
+    @Test func `what a long or a failed transaction has written leaves no long log`() throws {
+        let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var environment = Clock().environment
+        environment.disk = Disk(run: { $0() }, synchronize: Disk.system.synchronize)
+        environment.disk.quickCheckpoint = .seconds(3600)
+        let database = try UserDatabase(in: directory, runtimeDirectory: nil, environment: environment)
+        defer { database.close() }
+        func logSize() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: directory + "/stores.sqlite-wal")[.size] as? Int
+        }
+        _ = try database.enter(account: "A", bringingValues: false)
+        try database.progress.completeDownload(cursor: [UInt8](repeating: 1, count: 6 << 20))
+        #expect(try logSize() == 0)
+        try database.space.bound(fileSize: 16 << 20)
+        #expect(throws: EngineError.diskFull) {
+            try database.progress.completeDownload(cursor: [UInt8](repeating: 2, count: 30 << 20))
+        }
+        #expect(try logSize() == 0)
+        #expect(database.account.cursor?.count == 6 << 20)
+        try database.progress.completeDownload(cursor: [3])
+        #expect(database.account.cursor == [3])
+    }
+
     @Test func `each call syncs the log and its directory anew`() async throws {
         let directory = NSTemporaryDirectory() + "log-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

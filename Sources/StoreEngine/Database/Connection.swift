@@ -32,6 +32,8 @@ final class Connection {
     private let logSize = LogSize()
     /// Called after each commit with the number of pages in the write-ahead log.
     var onCommit: ((_ pages: Int) -> Void)?
+    /// Called after each transaction that has failed.
+    var onFailure: (() -> Void)?
     private let file: FileIdentity?
     private let log: FileIdentity?
 
@@ -84,7 +86,7 @@ final class Connection {
                     PRAGMA journal_mode = WAL;
                     PRAGMA synchronous = NORMAL;
                     PRAGMA wal_autocheckpoint = 0;
-                    PRAGMA journal_size_limit = 4194304;
+                    PRAGMA journal_size_limit = \(Maintenance.keptLog);
                     PRAGMA cache_size = -512;
                     PRAGMA temp_store = FILE
                     """)
@@ -185,7 +187,11 @@ final class Connection {
         defer { observer?.ends() }
         do {
             try check()
-            let result = try write()
+            let result: T
+            do { result = try write() } catch {
+                onFailure?()
+                throw error
+            }
             noteCommit()
             try check()
             return result

@@ -23,6 +23,8 @@ final class Maintenance: Sendable {
         var (pages, pagesAtCheckpoint) = (0, 0)
         /// Whether a checkpoint is to begin.
         var isScheduled = false
+        /// Whether the log's file is to be emptied, so that others have its room on the disk.
+        var isToBeEmptied = false
         /// Whether the log is so long that nothing is written until a checkpoint has moved all of it.
         var isBehind = false
         /// Whether syncing the log has failed, so that pages of it may not be on the disk although a later sync succeeds.
@@ -45,6 +47,8 @@ final class Maintenance: Sendable {
     private static let longestLog = (16 << 20) / pageSize
     /// The pages in the log, 64 MiB, after which writes are refused.
     private static let mostPages = (64 << 20) / pageSize
+    /// The bytes of the log that it keeps, since SQLite shortens it to them when it begins anew: `journal_size_limit`.
+    static let keptLog = 4 << 20
 
     init(databasePath: String, disk: Disk) {
         path = databasePath
@@ -60,6 +64,8 @@ final class Maintenance: Sendable {
         let isDue = state.withLock { state in
             // SQLite has begun the log anew.
             if pages < state.pages { state.pagesAtCheckpoint = 0 }
+            // A long transaction. The next one may come much later.
+            if pages - state.pages > Self.pagesBetweenCheckpoints { state.isToBeEmptied = true }
             state.pages = pages
             if pages > Self.mostPages { state.isBehind = true }
             guard state.isBehind || pages - state.pagesAtCheckpoint >= Self.pagesBetweenCheckpoints else {
@@ -71,6 +77,23 @@ final class Maintenance: Sendable {
         if isDue { run { self.checkpoint() } }
     }
 
+    /// The bytes of the log's file.
+    var logBytes: Int {
+        var status = stat()
+        return stat(path + "-wal", &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    /// Has the log emptied if its file has more than so many bytes. What a failed transaction has written there stays
+    /// otherwise until the next one begins the log anew.
+    func emptyLog(beyond bytes: Int) {
+        guard logBytes > bytes else { return }
+        let isNew = state.withLock { state in
+            state.isToBeEmptied = true
+            return state.schedule()
+        }
+        if isNew { run { self.checkpoint() } }
+    }
+
     /// Throws if so much is in the log that writes have to wait until the disk has caught up.
     func checkLog() throws(EngineError) {
         let (isBehind, isDue) = state.withLock { ($0.isBehind, $0.isBehind && $0.schedule()) }
@@ -79,7 +102,10 @@ final class Maintenance: Sendable {
     }
 
     private func checkpoint() {
-        state.withLock { $0.isScheduled = false }
+        let isToBeEmptied = state.withLock { state in
+            defer { (state.isScheduled, state.isToBeEmptied) = (false, false) }
+            return state.isToBeEmptied
+        }
         // A checkpoint that fails is repeated with the next one. Until then the log only gets longer.
         // A database that was set aside meanwhile must not be created again here.
         guard access(path, F_OK) == 0 else { return }
@@ -89,16 +115,21 @@ final class Maintenance: Sendable {
             return
         }
         guard let connection = try? BriefConnection(path, flags: SQLITE_OPEN_READWRITE) else { return }
-        let start = ContinuousClock.now
         var log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
-        // Little is left for the second checkpoint to do. But writes wait while it syncs, and with them the thread that
-        // answers everybody, so it must not be a slow disk.
-        if log.pages > Self.longestLog, !log.hasFailed, ContinuousClock.now - start < disk.quickCheckpoint {
-            log = connection.checkpoint(SQLITE_CHECKPOINT_RESTART)
+        if isToBeEmptied || log.pages > Self.longestLog, !log.hasFailed {
+            // Of what came meanwhile, little is left for the last checkpoint to do. But writes wait while it syncs, and with
+            // them the thread that answers everybody, so it must not be a slow disk.
+            let start = ContinuousClock.now
+            log = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+            if !log.hasFailed, ContinuousClock.now - start < disk.quickCheckpoint {
+                log = connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+            }
         }
         state.withLock { state in
-            if log.moved >= state.pages { state.isBehind = false }
+            // Of an empty log, SQLite doesn't say how much was moved.
+            if log.moved >= state.pages || log.pages == 0 { state.isBehind = false }
             if log.hasFailed { state.isDoubtful = true }
+            if isToBeEmptied, log.pages != 0 { state.isToBeEmptied = true }
         }
     }
 

@@ -100,6 +100,7 @@ package final class UserDatabase {
             throw EngineError(error)
         }
         connection.onCommit = { [maintenance] in maintenance.noteLog(pages: $0) }
+        connection.onFailure = { [maintenance] in maintenance.emptyLog(beyond: Maintenance.keptLog) }
         DatabaseTraces(directory: directory).noteOpened()
         recordExcluded()
         do { try origins.start() } catch .diskFull {
