@@ -112,6 +112,22 @@ extension ServiceMessages {
         "Access denied.": "Zugriff verweigert.",
         "Accounts at {1}: addresses are not allowed on this machine.":
             "Konten an {1}:-Adressen sind auf diesem Rechner nicht erlaubt.",
+        """
+        All of the user's values have to be written again, and the disk with the service's data has no room for \
+        that: {1} MiB are missing. Nothing was changed; free some space, and try again.
+        """:
+            """
+        Alle Werte des Benutzers müssen neu geschrieben werden, und dafür ist auf dem Datenträger mit den Daten des \
+        Dienstes kein Platz: Es fehlen {1} MiB. Nichts wurde geändert; schaffen Sie Platz und versuchen Sie es erneut.
+        """,
+        """
+        All of the user's values have to be written again, and this device's disk has no room for that: {1} MiB are \
+        missing. Free some space.
+        """:
+            """
+        Alle Werte des Benutzers müssen neu geschrieben werden, und dafür ist auf dem Datenträger dieses Geräts kein \
+        Platz: Es fehlen {1} MiB. Schaffen Sie welchen.
+        """,
         "An account at this address can't be encrypted.": "Ein Konto an dieser Adresse lässt sich nicht verschlüsseln.",
         "An account at this kind of address can't be encrypted.":
             "Konten an Adressen dieser Art lassen sich nicht verschlüsseln.",

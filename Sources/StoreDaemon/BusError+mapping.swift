@@ -76,6 +76,12 @@ extension BusError {
             case .newer:
                 .store(.corrupt, "The user's database was written by a newer version of the service; install that.")
             case .diskFull: .inputOutput("There is no space left for the data of this user; nothing was stored.")
+            case .noRoom(let missing):
+                .inputOutput(
+                    """
+                    All of the user's values have to be written again, and the disk with the service's data has no room \
+                    for that: \((missing >> 20) + 1) MiB are missing. Nothing was changed; free some space, and try again.
+                    """)
             case .storage(let reason): .inputOutput("The service's data can't be read or written: \(reason).")
             }
     }

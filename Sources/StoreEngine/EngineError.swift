@@ -20,6 +20,8 @@ package enum EngineError: Error, Equatable {
     case newer
     /// There is no space left where the database is.
     case diskFull
+    /// The disk has too little room for a transaction that writes many values again: so many bytes are missing.
+    case noRoom(missing: Int)
     /// Another failure of the disk or the database.
     case storage(String)
 

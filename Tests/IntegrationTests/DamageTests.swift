@@ -151,7 +151,9 @@ struct DamageTests {
                 return name
             }
             _ = await set("first", .string(Text(secret)))
-            // Each write takes up space in the log, and replaced values aren't freed at once.
+            // Others fill the disk. The log and the database have some room left.
+            let filled = try await run(["sh", "-c", "head -c 3M /dev/zero > \(disk)/others 2>&-; true"])
+            try #require(filled.exit == .code(0))
             var name = ""
             for round in 0..<200 where name.isEmpty {
                 name = await set("key \(round % 10)", .data([UInt8](repeating: UInt8(round), count: 60_000)))

@@ -42,6 +42,7 @@ final class User {
         directory = UserDirectory(of: uid, in: service.configuration.stateDirectory)
         try directory.prepare(for: directory.owner, logger: service.logger, time: service.environment.time())
         database = try UserRecovery.openDatabase(of: uid, in: directory, service, users.shares)
+        sharedRoom.follow(database, in: directory)
         registered = RegisteredManifests(of: directory, logger: service.logger)
         do { localKeys = try UserLocalKeys(in: directory, service: service) } catch {
             database.close()
@@ -87,6 +88,7 @@ final class User {
 
     /// Switches to a database in place of a damaged one. The stores in use are still those of the former one.
     func replace(database next: UserDatabase) throws {
+        sharedRoom.follow(next, in: directory)
         try account.replace(database: next)
         database = next
     }

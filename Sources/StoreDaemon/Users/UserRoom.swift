@@ -33,7 +33,10 @@ final class UserRoom {
     private static let largestAllowance = 4 << 20
 
     /// The size of a database, in bytes, up to which a user may also write to a disk on which little is left.
-    private static let smallDatabase = 1 << 20
+    static let smallDatabase = 1 << 20
+
+    /// How many bytes of the reserve a user's log may take.
+    private static let largestLog = 1 << 20
 
     /// About the most bytes by which a write grows the database besides its values: whole pages.
     private static let pages = 8 << 10
@@ -156,6 +159,10 @@ final class UserRoom {
         let free = try user.recovery.retrying { try database.space.freeBytes() }
         guard let bytes = user.directory.freeBytes else { return .max }
         let present = min(Int(clamping: bytes), .max / 2)
-        return max(present - shared.diskReserve + free, free, min(Self.smallDatabase - used, present + free))
+        let room = max(present - shared.diskReserve + free, free, min(Self.smallDatabase - used, present + free))
+        if present >= shared.diskReserve { return room }
+        // What is written is in the log first, whose room is not to be kept from others.
+        database.emptyLog(beyond: Self.largestLog / 4)
+        return min(room, Self.largestLog - database.logBytes)
     }
 }

@@ -46,11 +46,17 @@ extension UserDatabase {
     ///   - identifier: the account's identifier.
     ///   - bringsValues: whether to write the visible values to the account, which is new and empty.
     /// - Returns: the loaded stores, with what has changed in them.
+    /// - Throws: `EngineError.noRoom` if the disk has too little room; then nothing has changed, as with any error.
     package func enter(account identifier: String, bringingValues bringsValues: Bool) throws(EngineError)
         -> [StoreViewChange]
     {
         if account.identifier == identifier { return [] }
         let (former, shown, origin) = (account, [account, previous].compactMap { $0 }, origins.draw())
+        let stores = bringsValues ? HiddenStores.isAppStore : "NOT synchronized"
+        try checkDisk(
+            forChangesOf: former.id == Account.none
+                ? "account = \(Account.none)"
+                : "account IN (\(Self.list(shownAccounts))) AND store IN (SELECT id FROM store WHERE \(stores))")
         let changes = try changingView { db in
             try db.execute(sql: "INSERT OR IGNORE INTO account (identifier) VALUES (?)", arguments: [identifier])
             guard let entered = try db.account(named: identifier), entered.id > 0 else {
@@ -60,7 +66,6 @@ extension UserDatabase {
             if former.id == Account.none {
                 try offerUnsignedValues(to: entered, under: origin, db)
             } else {
-                let stores = bringsValues ? HiddenStores.isAppStore : "NOT synchronized"
                 for account in shown {
                     try db.migrate(
                         from: account, to: entered, ids: replicaIDs, under: origin, time: environment.time(),
@@ -131,19 +136,21 @@ extension UserDatabase {
         let current = account
         let id = current.id
         let others = try read { db in
-            try aliases.union([identifier]).sorted().filter { try db.account(named: $0).map { $0.id != id } ?? false }
+            try aliases.union([identifier]).sorted().compactMap { try db.account(named: $0) }.filter { $0.id != id }
         }
         if identifier == current.identifier, others.isEmpty {
             try names.note(aliases: aliases.subtracting([identifier]))
             return []
         }
+        if !others.isEmpty { try checkDisk(forChangesOf: "account IN (\(Self.list(others.map(\.id))))") }
         try commit()
         let before = loadedStores.map { ($0, $0.values) }
         account = try write { db in
             if !others.isEmpty { try db.raiseGenerations(of: shownAccounts) }
-            for name in others {
-                guard let other = try db.account(named: name) else { continue }
-                guard other.id > 0 else { throw EngineError.storage("an account can't be named \"\(name)\"") }
+            for other in others {
+                guard other.id > 0 else {
+                    throw EngineError.storage("an account can't be named \"\(other.identifier)\"")
+                }
                 try db.saveOrigin(origin)
                 try db.migrate(
                     from: other, to: current, ids: replicaIDs, under: origin, time: environment.time(),
@@ -158,7 +165,7 @@ extension UserDatabase {
                 try skipReplicaIDs(db)
             }
             let known = try db.formerNames(of: id).subtracting([identifier])
-            let own = Set(others).union([current.identifier]).subtracting([identifier])
+            let own = Set(others.map(\.identifier)).union([current.identifier]).subtracting([identifier])
             try db.saveFormerNames(known.union(aliases).subtracting([identifier]), first: own, of: id)
             try db.saveSuccessor(nil, of: id)
             try db.execute(sql: "UPDATE account SET identifier = ? WHERE id = ?", arguments: [identifier, id])
@@ -200,6 +207,9 @@ extension UserDatabase {
 
     /// The ids of the accounts whose values stores show: the current one, and the one before until all has arrived.
     var shownAccounts: [Int64] { [account.id] + (previous.map { [$0.id] } ?? []) }
+
+    /// SQL: a list of ids.
+    private static func list(_ ids: [Int64]) -> String { ids.map(String.init).joined(separator: ", ") }
 
     func reload(_ store: Store) throws(EngineError) {
         let fresh = try read { db in try Store(store.identifier, in: self, localKeys: store.localKeys, db: db) }

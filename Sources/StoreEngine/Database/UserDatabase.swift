@@ -46,6 +46,8 @@ package final class UserDatabase {
     package private(set) lazy var leftovers = Leftovers(of: self)
     /// Called when ``commit()`` has reverted everything staged, whoever called it.
     package var onRevert: ((EngineError) -> Void)?
+    /// Returns how many bytes of the disk a long transaction may take besides those that the database has.
+    package var roomOnDisk: () -> Int = { .max }
     /// Counts the events that make a download under way useless, so that it has to begin again.
     package internal(set) var downloadEpoch = 0
     /// Whether what was lost with a damaged database has yet to come back from the remote.

@@ -168,6 +168,7 @@ extension UserDatabase {
     }
 
     private func leave(_ left: Set<Origin>) throws(EngineError) {
+        try checkDisk(forChangesOf: "true")
         try commit()
         summaries.settle()
         let next = origins.draw()

@@ -127,7 +127,19 @@ struct Salvage {
     /// the service has memory for everybody.
     /// - Returns: what was read.
     func build(knownAccount: String?, origin: Origin) throws -> Saved {
+        removeNew()
+        do { return try buildNew(knownAccount: knownAccount, origin: origin) } catch {
+            // On a full disk, others need the room.
+            removeNew()
+            throw error
+        }
+    }
+
+    private func removeNew() {
         for suffix in Self.suffixes { unlink(path + Self.newSuffix + suffix) }
+    }
+
+    private func buildNew(knownAccount: String?, origin: Origin) throws -> Saved {
         let queue = try Connection.open(path + Self.newSuffix)
         let saved = try queue.write { db in
             var (saved, generation) = (Saved(account: knownAccount), UInt64(0))
