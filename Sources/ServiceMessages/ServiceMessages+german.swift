@@ -698,6 +698,16 @@ extension ServiceMessages {
         Der Dienst wurde bei den letzten Abgleichen dieses Kontos unerwartet beendet. Der nächste beginnt in {1} \
         min, mit „ubiquitousctl account sync“ sofort.
         """,
+        "The service ended unexpectedly when it last entered the account. It can be entered in {1} min.":
+            """
+        Der Dienst wurde unerwartet beendet, als er sich zuletzt mit dem Konto verband. Das ist in {1} min wieder \
+        möglich.
+        """,
+        "The service ended unexpectedly when it last opened this user's data. It tries again in {1} min.":
+            """
+        Der Dienst wurde unerwartet beendet, als er zuletzt die Daten dieses Benutzers öffnete. Er versucht es in \
+        {1} min erneut.
+        """,
         "The service has no memory to spare for the answer from {1}. It retries later.":
             "Der Dienst hat nicht genug Arbeitsspeicher für die Antwort von {1}. Er versucht es später erneut.",
         """

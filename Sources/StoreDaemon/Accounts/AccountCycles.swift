@@ -60,15 +60,8 @@ final class AccountCycles {
 
     /// Why an account that is resumed waits before its first cycle; `nil` if it doesn't.
     var obstacle: RemoteError? {
-        [timer.wait.map(Self.suspicion), refusal.error(seconds)].compactMap(\.self)
+        [timer.obstacle, refusal.error(seconds)].compactMap(\.self)
             .max { $0.retryAfter ?? 0 < $1.retryAfter ?? 0 }
-    }
-
-    private static func suspicion(_ seconds: Int) -> RemoteError {
-        RemoteError(
-            .unavailable,
-            "The service ended unexpectedly during the last sync cycles of this account. The next one begins in "
-                + "\((seconds + 59) / 60) min, or at once with \"ubiquitousctl account sync\".", retryAfter: seconds)
     }
 
     /// Has the credentials tried, because they are new.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Replication
 internal import SDBus
 
 /// Begins the sync cycles of an account when they are due. Accounts that are suspected of having ended the process take
@@ -20,8 +21,8 @@ final class CycleTimer {
         self.run = run
     }
 
-    /// How many seconds the account must wait because the process died during its cycles; `nil` if it need not.
-    var wait: Int? { record.wait }
+    /// Why the account has to wait, if the process died during its cycles; `nil` if it need not.
+    var obstacle: RemoteError? { record.obstacle }
 
     /// Sets when the next cycle is due, in microseconds of the loop's clock; `nil` if not before another event.
     func set(_ due: UInt64?) {

@@ -8,6 +8,8 @@ internal import StoreBus
 final class SavedAccount {
     private let directory: String
     private let writes: FileWrites
+    /// Records that the database becomes that of the account in the file.
+    private(set) lazy var entering = DeathRecord(of: .entering, in: directory)
     // Kept here so that the file isn't read for each question.
     /// Whether the account in the file is encrypted.
     private(set) var isEncrypted = false
@@ -43,8 +45,13 @@ final class SavedAccount {
 
     /// Writes the file, then runs the work that belongs to it. If that fails, restores the file, also on a full disk.
     ///
-    /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash.
+    /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash. If the process died in that
+    /// twice, this waits as well.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
+        try entering.run { try replace(with: file, body) }
+    }
+
+    private func replace(with file: AccountFile, _ body: () throws -> Void) throws {
         let (former, wasUnreadable) = (try? read(), isUnreadable)
         try AccountFile.keepFormer(in: directory)
         do {

@@ -31,6 +31,8 @@ final class UserAccount {
     private(set) lazy var move = MoveToKey(of: self, in: service)
     /// The number of calls that are answered later.
     var callsUnderWay = 0
+    /// Resumes an account that has to wait.
+    private var resumption: EventSource?
     /// The user's name; `nil` if it isn't known yet. It can't change: a user of another name has another directory.
     var name: String? {
         if knownName == nil { knownName = UserName.nameAtOnce(of: uid) }
@@ -108,10 +110,12 @@ final class UserAccount {
             sync.devices.own = RemoteDevice(identifier: sync.devices.own.identifier, name: file.deviceName)
             sync.devices.announcesName = file.announcesName ?? false
             url = file.url
-            let former = try reconcile(&file)
-            if file.isEncrypted == true { try database.names.noteEncrypted() }
-            try sync.devices.readOwnName()
-            try beginSync(of: file, succeeding: former)
+            try saved.entering.run {
+                let former = try reconcile(&file)
+                if file.isEncrypted == true { try database.names.noteEncrypted() }
+                try sync.devices.readOwnName()
+                try beginSync(of: file, succeeding: former)
+            }
         } catch {
             // Not now, because the user's data may just be being opened.
             if case EngineError.corrupt(let reason) = error {
@@ -122,6 +126,8 @@ final class UserAccount {
                 ?? RemoteError(.damaged, "The account can't be read. \(BusError(mapping: error).message)")
             // The log has the failure as a change of the account's state.
             sync.fail(error)
+            guard let seconds = saved.entering.obstacle?.retryAfter else { return }
+            resumption = EventLoop.shared.after(.seconds(seconds)) { [weak self] in self?.startIfFailed() }
         }
     }
 
@@ -197,7 +203,7 @@ final class UserAccount {
         sync.close()
         cycles.stop()
         leftovers.stop()
-        user = nil
+        (user, resumption) = (nil, nil)
     }
 
     private func connectSync() {

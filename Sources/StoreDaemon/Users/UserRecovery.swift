@@ -82,8 +82,11 @@ final class UserRecovery {
     /// read of it has failed.
     /// - Returns: whether there is a new one, with what could be read of the damaged one.
     private func setAsideIfNeeded(_ reason: String) throws -> Bool {
-        let isSalvaged = try needsSettingAside && isDamageConfirmed(reason)
-        if isSalvaged { try Self.setAside(in: path, at: time, service.logger) }
+        let isSalvaged = try DeathRecord(of: .opening, in: path).run {
+            guard try needsSettingAside && isDamageConfirmed(reason) else { return false }
+            try Self.setAside(in: path, at: time, service.logger)
+            return true
+        }
         needsSettingAside = false
         return isSalvaged
     }
@@ -156,9 +159,21 @@ final class UserRecovery {
 
     // MARK: Opening
 
-    /// Opens a user's database. If it is damaged, it is set aside, and a new one is made.
+    /// Opens a user's database, unless the process died in that twice. If it is damaged, it is set aside, and a new one
+    /// is made.
     /// - Parameter shares: count the work with it.
     static func openDatabase(
+        of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ shares: UserShares
+    ) throws -> UserDatabase {
+        let record = DeathRecord(of: .opening, in: directory.path)
+        if record.isOfLastProcess {
+            service.logger.error(
+                "The service ended unexpectedly when it last opened the data of \(UserName.text(of: uid)).")
+        }
+        return try record.run { try openOrReplace(of: uid, in: directory, service, shares) }
+    }
+
+    private static func openOrReplace(
         of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ shares: UserShares
     ) throws -> UserDatabase {
         func open() throws -> UserDatabase {

@@ -23,6 +23,8 @@ final class Users {
     /// Called when a user has signed out.
     var onSignOut: @BusActor () -> Void = {}
     private var open: [UInt32: User] = [:]
+    /// Resume accounts whose users' data has to wait.
+    private var resumptions: [UInt32: EventSource] = [:]
     private var measuringPace = Pace()
     private var accountsFile = FileStamp("/etc/passwd")
     /// What was read of users whose data isn't open, and when. The look-up of a path that leads nowhere needs it as well.
@@ -135,21 +137,29 @@ final class Users {
 
     /// Resumes the accounts that are signed in.
     func resumeAccounts() {
-        for uid in known {
-            let directory = UserDirectory(of: uid, in: service.configuration.stateDirectory).path
-            do {
-                try AccountFile.removeLeft(in: directory)
-                try AccountFile.removeRemains(in: directory)
-                if AccountFile.exists(in: directory) { try user(uid).rest() }
-            } catch {
-                service.logger.error(
-                    "The data of \(UserName.text(of: uid)) can't be opened: \(BusError(mapping: error).message)")
+        for uid in known { resumeAccount(of: uid) }
+    }
+
+    private func resumeAccount(of uid: UInt32) {
+        let directory = UserDirectory(of: uid, in: service.configuration.stateDirectory).path
+        do {
+            try AccountFile.removeLeft(in: directory)
+            try AccountFile.removeRemains(in: directory)
+            if AccountFile.exists(in: directory) { try user(uid).rest() }
+        } catch {
+            service.logger.error(
+                "The data of \(UserName.text(of: uid)) can't be opened: \(BusError(mapping: error).message)")
+            // The process died in that.
+            guard let seconds = (error as? RemoteError)?.retryAfter else { return }
+            resumptions[uid] = EventLoop.shared.after(.seconds(seconds)) { [unowned self] in
+                resumptions[uid] = nil
+                if open[uid] == nil { resumeAccount(of: uid) }
             }
         }
     }
 
     /// Whether an account is signed in, so that the service has work of its own.
-    var hasAccount: Bool { open.values.contains { $0.account.sync.isSignedIn } }
+    var hasAccount: Bool { !resumptions.isEmpty || open.values.contains { $0.account.sync.isSignedIn } }
 
     /// Returns what determines the pace of a user's sync besides the settings.
     func circumstances(of uid: UInt32) -> SyncCircumstances { machine.circumstances(of: uid) }
@@ -159,6 +169,6 @@ final class Users {
 
     func close() {
         for user in open.values { user.close() }
-        open = [:]
+        (open, resumptions) = ([:], [:])
     }
 }

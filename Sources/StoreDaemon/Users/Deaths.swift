@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often the process died while an account was in a sync cycle, and how long the account waits for that.
+/// How often the process died during a kind of work for a user, and how long the work waits for that.
 ///
-/// A remote that finds a way to end the service would do so again at each start, because accounts resume. So an account
-/// waits if the process died twice within ten minutes during its cycles: ten minutes, and twice as long after each
-/// further death, up to a day. It need not be the culprit, because others were in a cycle as well. So suspected
-/// accounts run their next cycles one after the other (``SyncRecord``), which clears all but one.
+/// A remote or a database that finds a way to end the service would do so again at each start, because the service
+/// resumes accounts. So the work waits if the process died during it again and again, within ten minutes: ten minutes,
+/// and twice as long after each further death, up to a day.
 ///
 /// Times are microseconds since the machine was started.
-struct SyncDeaths: Equatable {
+struct Deaths: Equatable {
     /// The identifier of the machine's start. Deaths before it prove nothing.
     let boot: String
     /// How many deaths count together.
     private(set) var count = 0
-    /// When the cycle of the last death began.
+    /// When the work of the last death began.
     private(set) var last: UInt64 = 0
-    /// When the cycle under way began.
+    /// When the work under way began.
     private(set) var begun: UInt64?
 
     private static let minute: UInt64 = 60_000_000
@@ -24,7 +23,7 @@ struct SyncDeaths: Equatable {
 
     init(boot: String) { self.boot = boot }
 
-    /// Reads the last process's record. If a cycle has not ended, that process died during it.
+    /// Reads the last process's record. If the work has not ended, that process died during it.
     init(_ text: String, boot: String) {
         self.init(boot: boot)
         let fields = text.split(whereSeparator: \.isWhitespace)
@@ -44,15 +43,16 @@ struct SyncDeaths: Equatable {
     /// The record for the next process.
     var text: String { "\(boot) \(count) \(last) \(begun ?? 0)\n" }
 
-    /// Whether the process died during the last cycle.
+    /// Whether the process died during the work when it was last done.
     var isSuspect: Bool { count > 0 }
 
     mutating func begin(_ now: UInt64) { begun = max(now, 1) }
 
     /// Returns how many seconds are left to wait; `nil` if none.
-    func wait(_ now: UInt64) -> Int? {
-        guard count > 1 else { return nil }
-        let wait = min(Self.shortestWait << UInt64(min(count - 2, 20)), Self.longestWait)
+    /// - Parameter number: after how many deaths the work waits.
+    func wait(_ now: UInt64, after number: Int = 2) -> Int? {
+        guard count >= number else { return nil }
+        let wait = min(Self.shortestWait << UInt64(min(count - number, 20)), Self.longestWait)
         let passed = now < last ? 0 : now - last
         return passed < wait ? Int((wait - passed) / 1_000_000) + 1 : nil
     }

@@ -4,15 +4,15 @@ import Testing
 
 @testable import StoreDaemon
 
-@Suite struct SyncDeathsTests {
+@Suite struct DeathsTests {
     private let minute: UInt64 = 60_000_000
 
     /// Returns the record after cycles that began at these minutes, and during each of which the process died.
-    private func deaths(_ minutes: [UInt64], boot: String = "b") -> SyncDeaths {
-        var deaths = SyncDeaths(boot: boot)
+    private func deaths(_ minutes: [UInt64], boot: String = "b") -> Deaths {
+        var deaths = Deaths(boot: boot)
         for time in minutes {
             deaths.begin(time * minute)
-            deaths = SyncDeaths(deaths.text, boot: boot)
+            deaths = Deaths(deaths.text, boot: boot)
         }
         return deaths
     }
@@ -31,16 +31,16 @@ import Testing
 
     @Test func `a process that ends between two cycles proves nothing, and keeps what was known`() {
         let twice = deaths([1, 2])
-        #expect(SyncDeaths(twice.text, boot: "b") == twice)
+        #expect(Deaths(twice.text, boot: "b") == twice)
     }
 
     @Test func `what was before the machine was started proves nothing, and neither does what can't be read`() {
         var begun = deaths([1, 2])
         begun.begin(3 * minute)
-        #expect(SyncDeaths(begun.text, boot: "other") == SyncDeaths(boot: "other"))
+        #expect(Deaths(begun.text, boot: "other") == Deaths(boot: "other"))
         for text in ["", "b", "b 2 x 0", "b -1 0 0", "b 99999 1 1", "b 1 2 3 4", "\u{0}"] {
-            #expect(SyncDeaths(text, boot: "b") == SyncDeaths(boot: "b"), "\(text)")
+            #expect(Deaths(text, boot: "b") == Deaths(boot: "b"), "\(text)")
         }
-        #expect(SyncDeaths("b 1000 18446744073709551615 18446744073709551615", boot: "b").wait(0) == 86_401)
+        #expect(Deaths("b 1000 18446744073709551615 18446744073709551615", boot: "b").wait(0) == 86_401)
     }
 }
