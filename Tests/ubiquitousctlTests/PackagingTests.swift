@@ -88,7 +88,10 @@ import UbiquitousStoreTesting
             return print("NOT TESTED: the completions for \(shell.name), which isn't installed here")
         }
         try await Terminal.with { terminal in
-            try await terminal.store().apply(["theme": .string("as night"), "a:b": .string("with a colon")])
+            try await terminal.store().apply([
+                "theme": .string("as night"), "a:b": .string("with a colon"),
+                "it's \"$HOME\" `(id)`; {b,c} *": .string("of odd signs"),
+            ])
             try await BusClient(terminal.bus).domain("org.example.Editor").set("fontName", .string("of an editor"))
             let bin = URL(filePath: Terminal.program).deletingLastPathComponent().path
             let person = try PseudoTerminal(
@@ -108,6 +111,10 @@ import UbiquitousStoreTesting
             }
             person.type("ubiquitousctl get -s org.example.No\ta\t\n")
             try await person.shows("with a colon")
+            if shell.name != "bash" {
+                person.type("ubiquitousctl get -s org.example.No\tit\t\n")
+                try await person.shows("of odd signs")
+            }
             // "show" is left out.
             person.type("ubiquitousctl history --sto\torg.example.No\ta\t\n")
             try await person.shows("no earlier values of \"a:b\"")
@@ -119,19 +126,25 @@ import UbiquitousStoreTesting
             // bash splits an address at its colon and its equals sign.
             person.type("export UBIQUITOUS_STORE_BUS=unix:path=/nonexistent\n")
             person.type("ubiquitousctl list --keys --bus \(terminal.bus.address) --store org.example.No\t\n")
-            try await person.shows("a:b\r\ntheme\r\n")
+            try await person.shows("a:b\r\n")
         }
     }
 
     @Test func `what a shell would expand, or take for an option, isn't offered`() async throws {
         try await Terminal.with { terminal in
-            let keys = ["$(touch x)", "`touch x`", "a b", "-n", "--check", "{a,b}", "plain", "a;b", "~root"]
+            let quoted: Set = ["$(touch x)", "`touch x`", "a b", "{a,b}", "plain", "a;b", "~root", "it's"]
             let store = try await terminal.store()
-            for key in keys { try await store.set(key, .boolean(true)) }
-            let result = try await terminal.ctl(
-                "---completion", "get", "--", "positional@0", "4", "0", "ubiquitousctl", "get", "--store",
-                "org.example.Notes", "")
-            #expect(result.output == "plain" && result.error == "")
+            let others: Set = ["-n", "--check", "a\nb", "a\tb", "a!!b", "a\\b"]
+            for key in quoted.union(others) { try await store.set(key, .boolean(true)) }
+            for (shell, expected) in [
+                ("bash", ["plain"]), ("zsh", quoted), ("fish", quoted.union(["a!!b", "a\\b"])),
+            ] as [(String, Set<String>)] {
+                let result = try await terminal.ctl(
+                    "---completion", "get", "--", "positional@0", "4", "0", "ubiquitousctl", "get", "--store",
+                    "org.example.Notes", "", variables: ["SAP_SHELL=\(shell)"])
+                let offered = result.output.split(separator: "\n").map(String.init).filter { $0 != " " }
+                #expect(Set(offered) == expected && result.error == "", "\(shell): \(result)")
+            }
         }
     }
 

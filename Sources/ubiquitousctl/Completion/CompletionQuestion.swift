@@ -6,16 +6,25 @@ internal import SDBus
 
 /// Answers a shell's completion requests. It never fails: without the service, it offers nothing.
 enum CompletionQuestion {
-    /// Whether a word needs no quotes in a shell, and is no option. Others are not offered: bash expands what it is
-    /// offered, and would run a command in the name of another device.
-    static func isPlain(_ word: String) -> Bool {
-        !word.isEmpty && !word.hasPrefix("-")
-            && word.unicodeScalars.allSatisfy {
-                !$0.isHidden && $0 != " " && !"'\"\\`$&|;()<>*?[]{}!#~".unicodeScalars.contains($0)
-            }
+    /// Whether a shell passes on a word as it was offered, and not as an option. Others are not offered: bash expands
+    /// what it is offered, and would run a command in the name of another device.
+    static func isSafe(_ word: String, in shell: CompletionShell?) -> Bool {
+        let special = special(in: shell).unicodeScalars
+        return !word.isEmpty && !word.hasPrefix("-")
+            && word.unicodeScalars.allSatisfy { !$0.isHidden && !special.contains($0) }
     }
 
-    /// Asks the service, and returns the plain words of the answer.
+    /// Returns the characters that a shell doesn't quote when it inserts what it is offered. zsh removes backslashes
+    /// before, and expands exclamation marks afterwards.
+    private static func special(in shell: CompletionShell?) -> String {
+        switch shell {
+        case .fish?: ""
+        case .zsh?: "\\!"
+        default: " '\"\\`$&|;()<>*?[]{}!#~"
+        }
+    }
+
+    /// Asks the service, and returns the words of the answer that are safe in the shell.
     ///
     /// - Parameters:
     ///   - names: the options to take from the words.
@@ -34,7 +43,7 @@ enum CompletionQuestion {
             withExtendedLifetime(deadline) {}
             return 0
         }
-        let words = found.take().filter(isPlain)
+        let words = found.take().filter { isSafe($0, in: shell) }
         // For zsh, a description follows a colon.
         return shell == .zsh ? words.map { $0.replacing(":", with: "\\:") } : words
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import ArgumentParser
 internal import SDBus
 internal import StoreBus
 internal import UbiquitousStore
@@ -19,11 +20,12 @@ enum StoreCompletion {
         }
     }
 
-    /// Returns the account's devices, by name if the name needs no quotes, and otherwise by identifier.
+    /// Returns the account's devices, by name if the name is safe in the shell, and otherwise by identifier.
     static func devices(_ arguments: [String]) -> [String] {
-        CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
+        let shell = CompletionShell.requesting
+        return CompletionQuestion.ask(arguments, options) { (options: ServiceOptions) in
             try await options.account().devices().map {
-                CompletionQuestion.isPlain($0.name) ? $0.name : $0.identifier
+                CompletionQuestion.isSafe($0.name, in: shell) ? $0.name : $0.identifier
             }
         }
     }
