@@ -75,7 +75,22 @@ struct MemberTests {
                     "\(client.uid) org.example.Other \(client.store("org.example.Other").path)",
                 ]
             )
-            #expect(await errorName { _ = try await list(client, 0x2) } == "InvalidArgs")
+            #expect(await errorName { _ = try await list(client, 0x4) } == "InvalidArgs")
+        }
+    }
+
+    @Test func `ListStores with 0x2 lists what is excluded from sync, also if it holds nothing`() async throws {
+        try await withMachine {
+            $0.manifests.append(ManifestText("org.example.Other"))
+        } _: { machine in
+            let client = try machine.client()
+            try await client.store(notes).set("k", .integer(1))
+            #expect(try await list(client, 0x2) == [])
+            for identifier in [notes, "org.example.Other"] {
+                try await client.account.setSynchronized(identifier, false)
+            }
+            #expect(
+                try await list(client, 0x2).map { $0.split(separator: " ")[1] } == [notes[...], "org.example.Other"])
         }
     }
 

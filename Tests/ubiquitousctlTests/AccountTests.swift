@@ -153,6 +153,7 @@ import UbiquitousStoreTesting
             expect(try await terminal.ctl("stores", "sync", notes, "off"), 0)
             expect(try await terminal.ctl("set", "theme", "dark"), 0)
             #expect(try await terminal.ctl("status").output.contains("1 change in stores that are excluded"))
+            #expect(try await terminal.ctl("stores", "sync").output == notes)
             let signOut = ["account", "sign-out", "--clear-values"]
             for line in [signOut, signOut + ["--check"], ["stores", "remove", notes]] {
                 let result = try await terminal.ctl2(line)

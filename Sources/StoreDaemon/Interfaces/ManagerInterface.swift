@@ -92,7 +92,8 @@ extension Daemon {
     }
 
     fileprivate func listStores(_ call: MethodCall) throws {
-        let everybody = try call.message.readFlags(0x1) != 0
+        let flags = try call.message.readFlags(0x3)
+        let (everybody, onlyExcluded) = (flags & 0x1 != 0, flags & 0x2 != 0)
         let client = clients.client(call.peer)
         guard !everybody || client.isRoot else {
             throw BusError.accessDenied("Only root may do this.")
@@ -102,7 +103,9 @@ extension Daemon {
         for uid in uids {
             let stores: [String]
             do {
-                stores = try listedStores(of: users.user(uid), for: client)
+                let user = try users.user(uid)
+                let all = try onlyExcluded ? user.excludedStores() : user.storesWithValues()
+                stores = try visible(all, of: user, to: client)
             } catch let error where everybody {
                 // Root learns of all others' stores.
                 logger.error(
@@ -124,9 +127,8 @@ extension Daemon {
         }
     }
 
-    /// Returns the stores that hold values, of a sandboxed app only its own.
-    private func listedStores(of user: User, for client: Client) throws -> [String] {
-        let stores = try user.storesWithValues()
+    /// Returns those of a user's stores that a client may know of: of a sandboxed app only its own.
+    private func visible(_ stores: [String], of user: User, to client: Client) throws -> [String] {
         switch client.identity.engine {
         case .host: return stores
         case .flatpak:

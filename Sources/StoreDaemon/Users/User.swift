@@ -175,6 +175,11 @@ final class User {
         try recovery.retrying { try database.summaries.storesWithValues() }.filter(Manifest.isName)
     }
 
+    /// Returns the identifiers of the apps' stores that are excluded from sync, sorted.
+    func excludedStores() throws -> [String] {
+        try recovery.retrying { try database.excludedStores() }.filter(Manifest.isName)
+    }
+
     // MARK: Removing
 
     /// Removes a store from this device.

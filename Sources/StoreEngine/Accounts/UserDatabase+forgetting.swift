@@ -56,10 +56,15 @@ extension UserDatabase {
         recordExcluded()
     }
 
+    /// Returns the identifiers of the apps' stores that are excluded from sync, sorted.
+    package func excludedStores() throws(EngineError) -> [String] {
+        let sql = "SELECT identifier FROM store WHERE NOT synchronized AND identifier NOT GLOB '!*' ORDER BY identifier"
+        return try read { db in try String.fetchAll(db, sql: sql) }
+    }
+
     /// Records which stores are excluded from sync, for a salvage. If it fails, the next opening or change does it.
     func recordExcluded() {
-        let sql = "SELECT identifier FROM store WHERE NOT synchronized AND identifier NOT GLOB '!*' ORDER BY identifier"
-        guard let stores = try? read({ db in try String.fetchAll(db, sql: sql) }) else { return }
+        guard let stores = try? excludedStores() else { return }
         try? DatabaseTraces(directory: directory).recordExcluded(stores)
     }
 

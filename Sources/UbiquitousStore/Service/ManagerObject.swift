@@ -31,10 +31,14 @@ package struct ManagerObject: ServiceObject {
 
     /// `ListStores`: the stores that hold something, sorted by user and identifier.
     ///
-    /// - Parameter everybody: whether to list the stores of all users, which only root may do.
-    package func stores(ofEverybody everybody: Bool = false) async throws -> [ListedStore] {
+    /// - Parameters:
+    ///   - everybody: whether to list the stores of all users, which only root may do.
+    ///   - onlyExcluded: whether to list those that are excluded from sync instead.
+    package func stores(
+        ofEverybody everybody: Bool = false, onlyExcluded: Bool = false
+    ) async throws -> [ListedStore] {
         try await call("ListStores") {
-            try $0.append(everybody ? 0x1 : 0 as UInt64)
+            try $0.append((everybody ? 0x1 : 0) | (onlyExcluded ? 0x2 : 0) as UInt64)
         } decode: { answer in
             var stores: [ListedStore] = []
             try answer.enterContainer("a", "(uso)")

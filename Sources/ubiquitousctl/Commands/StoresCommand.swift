@@ -117,7 +117,9 @@ struct StoresSyncCommand: ServiceCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync",
         abstract: "Includes a store in sync, or keeps it on this device.",
-        discussion: "Without on or off, prints which of them is set.")
+        discussion: """
+            Without on or off, prints which of them is set. Without a store, lists those that are kept on this device.
+            """)
 
     enum Switch: String, CaseIterable, ExpressibleByArgument {
         case on, off
@@ -127,21 +129,40 @@ struct StoresSyncCommand: ServiceCommand {
     @OptionGroup var change: ChangeOptions
 
     @Argument(help: "The store.", completion: .custom { arguments, _, _ in StoreCompletion.identifiers(arguments) })
-    var identifier: String
+    var identifier: String?
 
     @Argument(help: "on, or off: the store stays on this device.")
     var state: Switch?
 
     func perform() async throws {
         let connection = try await service.connect()
+        guard let identifier else { return try await list(connection) }
+        try await perform(identifier, connection)
+    }
+
+    /// Prints the stores that are kept on this device.
+    @BusActor
+    private func list(_ connection: ServiceConnection) async throws {
+        let uid = try service.uid()
+        let stores = try await Progress.showing("Waiting for the service") {
+            try await connection.manager.stores(ofEverybody: service.user != nil, onlyExcluded: true)
+        }.filter { $0.uid == uid }
+        if change.json { return Output.print(json: .array(stores.map(\.json))) }
+        for store in stores { Output.print(Output.printableWord(store.identifier)) }
+    }
+
+    @BusActor
+    private func perform(_ identifier: String, _ connection: ServiceConnection) async throws {
         guard let state else {
-            let present = try await Progress.showing("Waiting for the service") { try await self.state(connection) }
+            let present = try await Progress.showing("Waiting for the service") {
+                try await self.state(of: identifier, connection)
+            }
             if change.json { return Output.print(json: ["synchronized": .boolean(present == .on)]) }
             return Output.print(present.rawValue)
         }
         let account = connection.account(ofUser: try service.uid())
         try await change.make("Waiting for the service") {
-            guard try await self.state(connection) != state else { return nil }
+            guard try await self.state(of: identifier, connection) != state else { return nil }
             return state == .on ? "sync \(identifier)" : "keep \(identifier) on this device"
         } _: {
             try await account.setSynchronized(identifier, state == .on)
@@ -149,7 +170,7 @@ struct StoresSyncCommand: ServiceCommand {
     }
 
     @BusActor
-    private func state(_ connection: ServiceConnection) async throws -> Switch {
+    private func state(of identifier: String, _ connection: ServiceConnection) async throws -> Switch {
         let uid = try service.uid()
         do {
             return try await connection.store(identifier, ofUser: uid).properties().isSynchronized ? .on : .off
