@@ -31,6 +31,22 @@ import Testing
         #expect(try ClosedDatabase(in: device.directory).isOwn())
     }
 
+    @Test(.enabled(if: geteuid() != 0, "root may write to everything"), arguments: ["/stores.sqlite", ""])
+    func `a database that may not be written to is named, and opened once it may`(name: String) throws {
+        try fill()
+        device.close()
+        let path = device.directory + name
+        let mode: mode_t = name.isEmpty ? 0o700 : 0o600
+        for forbidden in [mode & 0o500, 0] {
+            chmod(path, forbidden)
+            #expect(throws: EngineError.storage("\(path): Permission denied")) { try device.open() }
+            chmod(path, mode)
+        }
+        let database = try device.open()
+        defer { database.close() }
+        #expect(try database.storeIdentifiers() != [])
+    }
+
     /// A zero byte ends what C takes for the text.
     @Test func `a zero byte hides no definition`() throws {
         try fill()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Files
 internal import GRDBSQLite
 internal import Glibc
 
@@ -12,6 +13,19 @@ package enum DatabaseFile {
 
     /// Returns whether a file in a user's directory is the database, or belongs to it while it is open.
     package static func includes(_ file: String) -> Bool { [name, name + "-wal", name + "-shm"].contains(file) }
+
+    /// Throws if this process may not read and write the files of the database in a directory, and make others there.
+    ///
+    /// SQLite doesn't say which file it may not use. If it may only read the database, it opens it all the same, and
+    /// refuses each write until it is opened again, even if it may write meanwhile.
+    static func checkAccess(in directory: String) throws(EngineError) {
+        let path = directory + "/" + name
+        for file in [directory, path, path + "-wal", path + "-shm"] {
+            if access(file, R_OK | W_OK) == 0 { continue }
+            let error = SystemError()
+            if error.number == EACCES || error.number == EPERM { throw .storage("\(file): \(error)") }
+        }
+    }
 
     /// Copies the database in one directory to another, as it is at one moment, even while it is in use.
     ///

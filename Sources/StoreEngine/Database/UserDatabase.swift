@@ -70,6 +70,7 @@ package final class UserDatabase {
         let path = directory + "/" + DatabaseFile.name
         let record = OriginRecord(of: directory, in: runtimeDirectory)
         do {
+            try DatabaseFile.checkAccess(in: directory)
             try Salvage.finish(in: directory)
             try DatabaseTraces(directory: directory).checkPresence()
             let connection = try Connection(to: path)
