@@ -248,6 +248,24 @@ struct AdministrationTests {
     }
 
     @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
+    func `of two calls that remove the same data at once, one is told that it is gone`() async throws {
+        try await withMachine { machine in
+            let aside = "u4242.ada.1763800000"
+            let roots = [try machine.client(as: 0), try machine.client(as: 0)]
+            for _ in 0..<20 {
+                try FileManager.default.createDirectory(
+                    atPath: "\(machine.device.stateDirectory)/\(aside)", withIntermediateDirectories: false)
+                let calls = roots.map { root in
+                    Task { @BusActor in await errorName { try await delete(root, aside) } }
+                }
+                var answers: [String] = []
+                for call in calls { answers.append(await call.value) }
+                #expect(answers.sorted() == ["", "InvalidArgs"])
+            }
+        }
+    }
+
+    @Test(.enabled(if: Users.areSeveral, Users.needsRoot))
     func `data is not adopted over values unless that is wanted, and then those are set aside`() async throws {
         try await withMachine { machine in
             let (client, root) = (try machine.client(), try machine.client(as: 0))

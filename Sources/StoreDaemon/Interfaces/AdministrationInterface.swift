@@ -188,8 +188,14 @@ extension Daemon {
             }
             closeData(of: data.uid)
         }
-        let place = try RemovedData.take(
-            data.path, in: configuration.stateDirectory, time: environment.time())
+        let place: String
+        do throws(PrivateFile.Failure) {
+            place = try RemovedData.take(data.path, in: configuration.stateDirectory, time: environment.time())
+        } catch {
+            // Another call may have removed it meanwhile.
+            if error.code == ENOENT { throw UserData.absent(data.name) }
+            throw error
+        }
         logger.notice("The data \(data.name) was removed.")
         try await files.result { try RemovedData.remove(place) }
     }

@@ -62,9 +62,14 @@ struct UserData {
     /// - Throws: `InvalidArgs` if there is none.
     static func named(_ name: String, in stateDirectory: String) throws(BusError) -> UserData {
         guard let data = UserData(name, in: stateDirectory), access(data.path, F_OK) == 0 else {
-            throw .invalidArguments("There is no data \"\(name)\"; see ListData.")
+            throw absent(name)
         }
         return data
+    }
+
+    /// The error for data that doesn't exist.
+    static func absent(_ name: String) -> BusError {
+        .invalidArguments("There is no data \"\(name)\"; see ListData.")
     }
 
     /// The disk space of its files, in bytes. It reads the status of each file.

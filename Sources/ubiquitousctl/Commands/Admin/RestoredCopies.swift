@@ -34,7 +34,12 @@ enum RestoredCopies {
         for copies in copies.values {
             let old = copies.sorted { (number(of: $0), $0.name) > (number(of: $1), $1.name) }.dropFirst(most)
             for copy in old {
-                try await object.delete(copy.name)
+                do { try await object.delete(copy.name) } catch let error as UbiquitousStoreError
+                    where error.code == .invalidArguments
+                {
+                    // Another restore has removed it meanwhile.
+                    continue
+                }
                 Output.remark("\(copy.name) was removed: the newest \(most) that restoring set aside are kept")
             }
         }
