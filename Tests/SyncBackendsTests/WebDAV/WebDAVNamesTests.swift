@@ -136,13 +136,13 @@ struct WebDAVNamesTests {
         let server = try WebDAVServer(kind)
         let proxy = try FaultProxy(before: server.port)
         defer { proxy.end() }
-        let place = place(proxy.port)
+        let remote = self.remote(proxy.port)
         proxy.onRequest(Self.listingNothing)
-        let devices = try await BackendConformance.devices(2, place)
+        let devices = try await BackendConformance.devices(2, remote)
         for device in devices { device.set(Self.store, device.name, .integer(1)) }
         try await BackendConformance.settle(devices)
         proxy.onRequest(nil)
-        let late = BackendDevice("late", seed: 99, backend: try place.makeBackend())
+        let late = BackendDevice("late", seed: 99, backend: try remote.makeBackend())
         try await late.signIn(creating: false)
         late.set(Self.store, "late", .integer(1))
         try await late.sync()
