@@ -24,7 +24,7 @@ package final class ServiceMemory: Sendable {
 
     /// Whether a holder that takes `own` bytes may take `bytes` more.
     package func allows(_ bytes: Int, besides own: Int) -> Bool {
-        bytes <= 0 || taken.withLock { limit.allows(own + bytes, beside: $0 - own) }
+        taken.withLock { allows(bytes, besides: own, of: $0) }
     }
 
     /// Counts bytes that are taken, or no longer taken if negative.
@@ -34,9 +34,13 @@ package final class ServiceMemory: Sendable {
     /// - Returns: whether they are.
     package func take(_ bytes: Int, besides own: Int) -> Bool {
         taken.withLock { taken in
-            guard bytes <= 0 || limit.allows(own + bytes, beside: taken - own) else { return false }
+            guard allows(bytes, besides: own, of: taken) else { return false }
             taken += bytes
             return true
         }
+    }
+
+    private func allows(_ bytes: Int, besides own: Int, of taken: Int) -> Bool {
+        bytes <= 0 || limit.allows(own + bytes, beside: taken - own)
     }
 }
