@@ -44,7 +44,7 @@ struct AccountLog {
     }
 
     /// Says how many were left out; empty if none were.
-    private static func omission(_ left: Int, of noun: String) -> String {
+    static func omission(_ left: Int, of noun: String) -> String {
         switch left {
         case 0: ""
         case 1: " (One \(noun) before this one was not logged.)"

@@ -47,9 +47,7 @@ struct RefusalLog {
 
     /// Notes a problem with a user's data or account.
     mutating func note(problem: String, ofUser uid: UInt32, _ now: UInt64) -> String? {
-        Self.admit(uid, to: &problems, now).map { left in
-            left == 0 ? problem : "\(problem) (\(left) lines before this one were not logged.)"
-        }
+        Self.admit(uid, to: &problems, now).map { problem + AccountLog.omission($0, of: "line") }
     }
 
     /// Notes a line that is to be logged.
