@@ -19,8 +19,7 @@ final class SharedRoom {
 
     /// Returns how many bytes of the disk a long transaction may take. That of a small database may take of the reserve.
     private func forTransaction(in directory: UserDirectory) -> Int {
-        guard let bytes = directory.freeBytes else { return .max }
-        let present = min(Int(clamping: bytes), .max / 2)
+        guard let present = directory.freeBytes else { return .max }
         return max(present - diskReserve, min(2 * UserRoom.smallDatabase, present))
     }
 }

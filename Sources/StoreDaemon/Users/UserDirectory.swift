@@ -78,8 +78,9 @@ struct UserDirectory {
         }.sorted()
     }
 
-    /// How many bytes the service may still write; `nil` if the file system doesn't tell.
-    var freeBytes: UInt64? { Files.freeBytes(at: path) }
+    /// How many bytes the service may still write, at most half of what an integer holds, so that sums fit; `nil` if the
+    /// file system doesn't tell.
+    var freeBytes: Int? { Files.freeBytes(at: path).map { min(Int(clamping: $0), .max / 2) } }
 
     /// The name of the user whose data it is; `nil` if it isn't known.
     var ownerName: String? { recordedName ?? UserName.nameAtOnce(of: uid) }

@@ -157,8 +157,7 @@ final class UserRoom {
     /// - Parameter used: the bytes of the database.
     private func onDisk(for used: Int) throws -> Int {
         let free = try user.recovery.retrying { try database.space.freeBytes() }
-        guard let bytes = user.directory.freeBytes else { return .max }
-        let present = min(Int(clamping: bytes), .max / 2)
+        guard let present = user.directory.freeBytes else { return .max }
         let room = max(present - shared.diskReserve + free, free, min(Self.smallDatabase - used, present + free))
         if present >= shared.diskReserve { return room }
         // What is written is in the log first, whose room is not to be kept from others.
