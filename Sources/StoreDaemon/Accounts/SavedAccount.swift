@@ -45,8 +45,8 @@ final class SavedAccount {
 
     /// Writes the file, then runs the work that belongs to it. If that fails, restores the file, also on a full disk.
     ///
-    /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash. If the process died in that
-    /// twice, this waits as well.
+    /// With this order, ``UserAccount/start(for:)`` can complete the change after a crash. If the process died in
+    /// that again and again, this waits as well.
     func commit(_ file: AccountFile, _ body: () throws -> Void) throws {
         try entering.run { try replace(with: file, body) }
     }

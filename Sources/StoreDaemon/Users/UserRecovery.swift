@@ -159,8 +159,8 @@ final class UserRecovery {
 
     // MARK: Opening
 
-    /// Opens a user's database, unless the process died in that twice. If it is damaged, it is set aside, and a new one
-    /// is made.
+    /// Opens a user's database, unless the process died in that again and again. If it is damaged, it is set aside, and a
+    /// new one is made.
     /// - Parameter shares: count the work with it.
     static func openDatabase(
         of uid: UInt32, in directory: UserDirectory, _ service: ServiceContext, _ shares: UserShares
