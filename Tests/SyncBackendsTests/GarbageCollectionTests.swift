@@ -39,8 +39,8 @@ import Testing
         #expect(try b.values(store).count == 2)
     }
 
-    @Test func `a head that was cut short, of a device that is gone, goes after a month, and not before`() async throws
-    {
+    /// Makes an account with two devices, and cuts the head of the second one short.
+    private func cuttingHeadShort() async throws -> (Place, Device, Device, head: String) {
         let place = try Place()
         let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
         try await a.signIn()
@@ -50,6 +50,12 @@ import Testing
         try await b.sync()
         let name = b.headName
         try place.write(name, Array(try place.read(name).prefix(40)))
+        return (place, a, b, name)
+    }
+
+    @Test func `a head that was cut short, of a device that is gone, goes after a month, and not before`() async throws
+    {
+        let (place, a, _, name) = try await cuttingHeadShort()
         for day in 0...30 {
             #expect(place.names("h").contains(String(name.dropFirst(2))), "day \(day)")
             try await a.sync()
@@ -62,15 +68,7 @@ import Testing
     @Test func `a head that was cut short may be removed by hand, as its message says, and nothing is lost`()
         async throws
     {
-        let place = try Place()
-        let (a, b) = (try Device(place.path, name: "A"), try Device(place.path, name: "B"))
-        try await a.signIn()
-        try await a.sync()
-        try await b.signIn(creating: false)
-        try b.set(store, "b", .integer(1))
-        try await b.sync()
-        let name = b.headName
-        try place.write(name, Array(try place.read(name).prefix(40)))
+        let (place, a, b, name) = try await cuttingHeadShort()
         let problems = try await a.sync().problems
         #expect(problems.count == 1 && problems[0].hasSuffix("you can remove it now and lose nothing."), "\(problems)")
         try place.remove(name)
